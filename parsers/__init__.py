@@ -1,0 +1,1 @@
+"""Readers of what a GPU inference server leaves behind. Imports nothing from `analyzer`."""
