@@ -1,0 +1,1 @@
+"""Facts, observations, rules and how they are weighed."""
