@@ -15,20 +15,21 @@ from parsers.event import Actor, Event, fact
 from parsers.stacks import faulthandler, gdb, pyspy_json, pyspy_text
 from parsers.stacks.dump import LINE_PREFIX, Found, walk
 from parsers.stacks.model import DumpError, Frame, Process, Thread, groups, role, signature
-from parsers.stacks.waits import read_wait
+from parsers.stacks.waits import Wait, read_wait
 
 MAX_EVENT_FRAMES = 80
 """Frames in a thread's event; the inspect view has all."""
 
 STRONG = re.compile(
-    r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call"
-    r"|Stack \(most recent call first\)|Fatal Python error: |>>> Call stack dump #|Thread \d+ \((?:Thread 0x|LWP |process )"
-    r"|Timeout \(\d+:\d\d:\d\d|#\d+ +0x[0-9a-fA-F]+ in .* \(|\[[^\]]{10,60}\] Pyspy dump for| *%Own +%Total"
+    r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)"
+    r"|(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call first\)"
+    r"|Fatal Python error: |>>> Call stack dump #|Thread \d+ \((?:Thread 0x|LWP |process )|Timeout \(\d+:\d\d:\d\d"
+    r"|#\d+ +0x[0-9a-fA-F]+ in .* \(|\[[^\]]{10,60}\] Pyspy dump for| *%Own +%Total"
 )
 WEAK = re.compile(
-    r' {2,}\S.* \(.+\)$|  File ".*", line (?:\d+|\?\?\?) in |Python v\d|Parent Process \d|-{40,}$|={40,}$| {8,}(?:Arguments|Locals):'
-    r"| {12}\w+: |#\d+ +|Extension modules: |\[(?:New|Thread|Switching|Inferior|Current) | *\d+\.\d+% +\d+\.\d+% |GIL: "
-    r"|  <no Python frame>|Using host libthread_db"
+    r' {2,}\S.* \(.+\)$|  File ".*", line (?:\d+|\?\?\?) in |Python v\d|Parent Process \d|-{40,}$|={40,}$'
+    r"| {8,}(?:Arguments|Locals):| {12}\w+: |#\d+ +|Extension modules: |\[(?:New|Thread|Switching|Inferior|Current) "
+    r"| *\d+\.\d+% +\d+\.\d+% |GIL: |  <no Python frame>|Using host libthread_db"
 )
 
 
@@ -56,12 +57,18 @@ def _share(head: str, tool: re.Pattern[str]) -> float:
     return 0.97 if share >= 0.75 else 0.92 if share >= 0.6 else 0.5 if share >= 0.35 else 0.1
 
 
+def _wait(thread: Thread) -> Wait:
+    # The thread that wrote a faulthandler dump was running: it crashed, or it is the watchdog itself.
+    state = "active" if thread.current and thread.state == "unknown" else thread.state
+    return read_wait(thread.frames, state, thread.name)
+
+
 def _frame_view(frame: Frame) -> dict[str, Any]:
     return {"function": frame.function, "file": frame.file, "line": frame.line, "native": frame.native}
 
 
 def _thread_view(thread: Thread) -> dict[str, Any]:
-    wait = read_wait(thread.frames, thread.state, thread.name)
+    wait = _wait(thread)
     return {
         "name": thread.name,
         "id": thread.id,
@@ -90,7 +97,7 @@ def _events(process: Process, source: str) -> Iterator[Event | Trouble]:
         line = process.python_line
         yield fact("python.version", process.python, line.span(source), line.text, actor=actor)
     for thread in process.threads:
-        wait = read_wait(thread.frames, thread.state, thread.name)
+        wait = _wait(thread)
         telling = thread.frames[wait.frame].at if wait.frame is not None and thread.frames else None
         line_or_none = telling or thread.header
         if line_or_none is None:
@@ -146,7 +153,7 @@ class StackDump:
 
     kind: ClassVar[str] = "stacks"
     marks: ClassVar[tuple[bytes, ...]] = ()
-    name: str  # type: ignore[misc]
+    name: str
 
     def __init__(
         self,
@@ -189,11 +196,7 @@ class StackDump:
         """`processes` with their threads and frames, `groups` of equal stacks, and `errors` of the dumping tool."""
         everything = list(self._found(lines, source))
         processes = [found for found in everything if isinstance(found, Process)]
-        waits = {
-            id(thread): read_wait(thread.frames, thread.state, thread.name).kind
-            for process in processes
-            for thread in process.threads
-        }
+        waits = {id(thread): _wait(thread).kind for process in processes for thread in process.threads}
         return {
             "processes": [
                 {
@@ -224,7 +227,8 @@ def _read_text(lines: Iterable[Line], source: str) -> Iterator[Found]:
 
 
 PYSPY_LINES = re.compile(
-    r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|\[[^\]]{10,60}\] Pyspy dump for| *%Own +%Total|GIL: +\d+\.\d+%, Act"
+    r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|\[[^\]]{10,60}\] Pyspy dump for"
+    r"| *%Own +%Total|GIL: +\d+\.\d+%, Act"
 )
 PYSPY_CLAIMS = re.compile(
     r"Process \d+: (?:\S|$)|Python v\d+\.\d+\.\d+ \(/|Parent Process \d+: "
@@ -234,11 +238,13 @@ PYSPY_CLAIMS = re.compile(
     r"|GIL: +\d+\.\d+%, Active: +\d"
 )
 FAULTHANDLER_LINES = re.compile(
-    r"(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call|Fatal Python error: |>>> Call stack dump"
+    r"(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call"
+    r"|Fatal Python error: |>>> Call stack dump"
 )
 FAULTHANDLER_CLAIMS = re.compile(
     r"(?:Current thread|Thread) 0x[0-9a-fA-F]{8,16}(?: \[[^\]]*\])? \(most recent call first\):|Fatal Python error: "
-    r"|Stack \(most recent call first\):|>>> Call stack dump #\d+ at |Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$|Extension modules: \w"
+    r"|Stack \(most recent call first\):|>>> Call stack dump #\d+ at |Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$"
+    r"|Extension modules: \w"
     r'|  File "[^"]*", line (?:\d+|\?\?\?) in '
 )
 GDB_LINES = re.compile(r"Thread \d+ \((?:Thread 0x|LWP |process )|#\d+ +0x[0-9a-fA-F]+ in .* \(")
@@ -258,7 +264,10 @@ def _sniff_pyspy(head: str) -> float:
 PARSERS = (
     StackDump("pyspy", _sniff_pyspy, PYSPY_CLAIMS, _read_text),
     StackDump(
-        "pyspy_json", lambda head: 0.98 if pyspy_json.looks_like_dump(head) else 0.0, re.compile(r"(?!)"), pyspy_json.read_json
+        "pyspy_json",
+        lambda head: 0.98 if pyspy_json.looks_like_dump(head) else 0.0,
+        re.compile(r"(?!)"),
+        pyspy_json.read_json,
     ),
     StackDump("faulthandler", lambda head: _share(head, FAULTHANDLER_LINES), FAULTHANDLER_CLAIMS, _read_text),
     StackDump("gdb", lambda head: _share(head, GDB_LINES), GDB_CLAIMS, _read_text),

@@ -44,7 +44,14 @@ class Dump:
         self.process: Process | None = None
         self.thread: Thread | None = None
         self.finished: list[Found] = []
+        self.pending: DumpError | None = None
         self.threads = 0
+
+    def settle(self) -> None:
+        """Takes the pending error as final: no line that explains it will follow."""
+        error, self.pending = self.pending, None
+        if error is not None:
+            self.finished.append(error)
 
     def begin_process(self, process: Process) -> Process:
         """Closes the process before and opens this one."""
@@ -65,8 +72,12 @@ class Dump:
         if self.threads > MAX_THREADS:
             if self.threads == MAX_THREADS + 1:
                 self.finished.append(
-                    Trouble(self.source, "limit", f"more than {MAX_THREADS} threads: the rest is not read",
-                            thread.header.number if thread.header else 0)  # fmt: skip
+                    Trouble(
+                        self.source,
+                        "limit",
+                        f"more than {MAX_THREADS} threads: the rest is not read",
+                        thread.header.number if thread.header else 0,
+                    )
                 )
             self.thread = None
             return
@@ -84,6 +95,7 @@ class Dump:
 
     def end_process(self) -> None:
         """Closes the open process; one of which nothing was seen is dropped."""
+        self.settle()
         process, self.process, self.thread = self.process, None, None
         if process is not None and (process.threads or process.header is not None):
             self.finished.append(process)
@@ -102,7 +114,9 @@ def walk(lines: Iterable[Line], source: str, grammars: Sequence[Grammar]) -> Ite
         text = line.text.rstrip("\r")
         if len(text) > MAX_FRAME_CHARS:
             dump.finished.append(
-                Trouble(source, "limit", f"a line of {len(text)} characters is cut for reading", line.number, line.start)
+                Trouble(
+                    source, "limit", f"a line of {len(text)} characters is cut for reading", line.number, line.start
+                )
             )
             text = text[:MAX_FRAME_CHARS]
         text = text.rstrip()
@@ -124,6 +138,7 @@ def walk(lines: Iterable[Line], source: str, grammars: Sequence[Grammar]) -> Ite
         else:
             last = None
             dump.thread = None
+            dump.settle()
         if dump.finished:
             yield from dump.drain()
     dump.end_process()

@@ -1,9 +1,10 @@
 """Python's faulthandler: fatal errors, `dump_traceback_later` timeouts, vLLM's watchdog files.
 
 Layout (CPython's Python/traceback.c and Modules/faulthandler.c): an optional `Fatal Python error: …` or
-`Timeout (0:00:04)!`, then per thread `Thread 0x… (most recent call first):` (3.14 adds the thread's name in brackets) or
-`Stack (most recent call first):`, and frames `  File "…", line N in NAME`. The thread marked `Current` is the one that
-wrote the dump. vLLM's watchdog (vllm/utils/watch_dog.py) puts `>>> Call stack dump #N at CTIME due to REASON` above.
+`Timeout (0:00:04)!`, then per thread `Thread 0x… (most recent call first):` (3.14 adds the thread's name)
+or `Stack (most recent call first):`, and frames `  File "…", line N in NAME`. The thread marked `Current` is the one
+that wrote the dump. vLLM's watchdog (vllm/utils/watch_dog.py) puts `>>> Call stack dump #N at CTIME due to REASON`
+above.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class FaultHandler:
             return True
         found = WATCHDOG.match(text)
         if found:
-            process = Process("vllm-watchdog", dump=int(found["number"][:9]), reason=found["reason"].strip(), header=line)
+            process = Process(
+                "vllm-watchdog", dump=int(found["number"][:9]), reason=found["reason"].strip(), header=line
+            )
             process.stamp = ctime(found["time"])
             # The watchdog names its file after the process; nothing inside the file does.
             named = WATCHDOG_FILE.search(dump.source)

@@ -1,8 +1,8 @@
 """py-spy's JSON dump (`py-spy dump --json`): a list of threads with their frames, innermost first.
 
 Fields (py-spy's StackTrace): pid, thread_id, thread_name, os_thread_id, active, owns_gil, frames of name, filename,
-short_filename, module, line, locals, is_entry, is_shim_entry, and process_info. This form tells a GIL hold of a sleeping
-thread, which the text form cannot.
+short_filename, module, line, locals, is_entry, is_shim_entry, and process_info. This form tells a GIL hold of a
+sleeping thread, which the text form cannot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from parsers.stacks.model import Frame, Process, Thread, looks_native
 
 MAX_CHARS = 64 * 1024 * 1024
 MAX_NESTING = 64
-OPENING = re.compile(r'\s*\[\s*(?:\{\s*"pid"\s*:|\{\s*"thread_id"\s*:|\{\s*"process_info"\s*:|\{[^{}\[\]]{0,300}"os_thread_id")')
+OPENING = re.compile(
+    r'\s*\[\s*(?:\{\s*"pid"\s*:|\{\s*"thread_id"\s*:|\{\s*"process_info"\s*:|\{[^{}\[\]]{0,300}"os_thread_id")'
+)
 FRAME_NAME = re.compile(r'\s*"name"\s*:')
 FRAME_FILE = re.compile(r'\s*"filename"\s*:')
 THREAD_MARK = re.compile(r'\s*"os_thread_id"\s*:')

@@ -21,7 +21,9 @@ PARENT = re.compile(r"Parent Process (?P<pid>\d+):")
 THREAD = re.compile(
     r'Thread (?P<id>0x[0-9a-fA-F]+|\d+|<?pid>?) \((?P<state>(?:active|idle)(?:\+gil)?)\)(?:: "(?P<name>.*)"?)?$'
 )
-SGLANG = re.compile(r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^\]]*\] (?:Pyspy|py-spy) dump for (?:PID )?(?P<pid>\d+)?")
+SGLANG = re.compile(
+    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^\]]*\] (?:Pyspy|py-spy) dump for (?:PID )?(?P<pid>\d+)?"
+)
 SGLANG_FAILED = re.compile(r"(?:\[[^\]]{10,60}\] )?Pyspy failed to dump PID (?P<pid>\d+)\. Error: (?P<text>.*)")
 RULE = re.compile(r"-{40,}$")
 FILE_AND_LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)$")
@@ -35,7 +37,7 @@ ERRORS = (
     (re.compile(r"Error: Failed to (?:get process executable name|open process|find process)"), "not_found"),
     (re.compile(r"Error: Failed to find python version"), "python_version"),
     (re.compile(r"Error: (?:Unsupported version of Python|python version .* not supported)", re.I), "python_version"),
-    (re.compile(r"Error: Failed to copy PyThreadState|Error: Failed to find (?:a )?(?:interpreter|a python)", re.I), "python_version"),
+    (re.compile(r"Error: Failed to (?:copy PyThreadState|find (?:a )?interpreter)", re.I), "python_version"),
     (re.compile(r"Error: (?:Operation not permitted|Permission denied|EPERM)", re.I), "permission"),
     (re.compile(r"Error: No such (?:process|file)", re.I), "not_found"),
     (re.compile(r"Error: (?:Failed to|No python|Couldn't|Could not)"), "other"),
@@ -80,7 +82,6 @@ class PySpyText:
     def __init__(self) -> None:
         self.indent: int | None = None
         self.announced: tuple[int | None, Stamp | None] | None = None
-        self.error: DumpError | None = None
 
     def take(self, text: str, line: Line, dump: Dump) -> bool:
         """Reads one line; see `parsers.stacks.dump.Grammar`."""
@@ -111,7 +112,9 @@ class PySpyText:
             if RULE.match(text):
                 dump.thread = None
                 return True
-        return self._announcement(text, line, dump) or self._error(text, line, dump) or self._unindented(text, line, dump)
+        return (
+            self._announcement(text, line, dump) or self._error(text, line, dump) or self._unindented(text, line, dump)
+        )
 
     def _thread(self, found: re.Match[str], line: Line, dump: Dump) -> None:
         number = found["id"]
@@ -155,7 +158,12 @@ class PySpyText:
 
     def _unindented(self, text: str, line: Line, dump: Dump) -> bool:
         """A frame of a paste that lost its indentation: accepted only when it cannot be anything else."""
-        if dump.thread is None or dump.process is None or dump.process.tool != self.tool or self.indent not in (None, 0):
+        if (
+            dump.thread is None
+            or dump.process is None
+            or dump.process.tool != self.tool
+            or self.indent not in (None, 0)
+        ):
             return False
         parts = split_frame(text)
         if parts is None or (parts[2] is None and ".so" not in parts[1]):
@@ -179,40 +187,29 @@ class PySpyText:
 
     def _error(self, text: str, line: Line, dump: Dump) -> bool:
         if not text.startswith(("Error: ", "Permission Denied: ")):
-            if self.error is not None and CAUSE_LINE.match(text):
-                return True
-            self.error = None
-            return False
+            return dump.pending is not None and bool(CAUSE_LINE.match(text))
         error = next((error for pattern, error in ERRORS if pattern.match(text)), None)
         if error is None:
             return False
         error = next((better for pattern, better in CAUSES if pattern.search(text)), error)
-        self.error = DumpError(error, line)
-        dump.finished.append(self.error)
+        dump.end_process()
+        dump.pending = DumpError(error, line)
         return True
 
     def _cause(self, text: str, line: Line, dump: Dump) -> bool:
-        """A `Caused by:` line says more than the error above it: the error is sharpened in place."""
-        if self.error is None:
+        """A `Caused by:` line says more than the error above it: the error is sharpened while it is pending."""
+        if dump.pending is None:
             return False
-        for pattern, error in CAUSES:
-            if pattern.search(text):
-                named = ERROR_PID.search(text)
-                pid = int((named[1] or named[2])[:9]) if named else self.error.pid
-                if self.error.error == "other" or error == "stopped_process" or pid:
-                    sharper = DumpError(
-                        "stopped_process" if self.error.error == "stopped_process" else error, line, pid=pid
-                    )
-                    dump.finished = [sharper if found is self.error else found for found in dump.finished]
-                    if sharper not in dump.finished:
-                        dump.finished.append(sharper)
-                    self.error = sharper
-                break
+        error = next((error for pattern, error in CAUSES if pattern.search(text)), None)
+        if error is not None and (dump.pending.error == "other" or "SIGSTOP" in text):
+            named = ERROR_PID.search(text)
+            pid = int((named[1] or named[2])[:9]) if named else dump.pending.pid
+            dump.pending = DumpError(error, line, pid=pid)
         return True
 
 
 class PySpyTop:
-    """The grammar of `py-spy top` pasted as text: a profile, read as one busy thread with its hottest function on top."""
+    """The grammar of `py-spy top` pasted as text: a profile, read as one busy thread, its hottest function on top."""
 
     tool = "py-spy top"
 

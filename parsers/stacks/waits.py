@@ -21,6 +21,11 @@ WAITS = (
     "child_process", "sleep", "worker_reply", "native", "running", "none",
 )  # fmt: skip
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 CUDA_WAIT = re.compile(
     r"(?:cu|cuda|hip)(?:Ctx|Stream|Event|Device|Thread)(?:Synchronize|WaitEvent)|(?:cu|cuda|hip)Memcpy\w*|"
     r"(?:cu|cuda)Memset\w*|(?:cu|cuda|hip)(?:MemFree|Free|FreeHost|HostUnregister)(?:Host)?$|"
@@ -31,7 +36,7 @@ COLLECTIVE_NATIVE = re.compile(
     r"c10d::|ProcessGroup(?:NCCL|Gloo|MPI|UCC)|^nccl(?!_?Proxy)[A-Z_]|^p?nccl[A-Z]|gloo::|TCPStore|bootstrap(?:AllGather|Init)"
     r"|^MPI_|^nvshmem|^rccl"
 )
-COLLECTIVE_NAMES = frozenset(
+COLLECTIVE_NAMES = _words(
     "all_reduce all_gather all_gather_into_tensor all_gather_object all_gatherv all_to_all all_to_all_single barrier "
     "monitored_barrier broadcast broadcast_object broadcast_object_list broadcast_tensor_dict gather gather_object "
     "scatter scatter_object_list reduce reduce_scatter reduce_scatter_tensor reduce_scatterv send recv isend irecv "
@@ -39,22 +44,22 @@ COLLECTIVE_NAMES = frozenset(
     "_create_c10d_store _tcp_rendezvous_handler _env_rendezvous_handler rendezvous store_based_barrier "
     "_store_based_barrier ncclAllReduce ncclAllGather ncclReduceScatter ncclBroadcast ncclSend ncclRecv "
     "ncclCommInitRank ncclCommInitRankConfig ncclGroupEnd NCCL_CHECK init_device_mesh wait_for_workers "
-    "all_reduce_coalesced custom_all_reduce _allgather_base destroy_process_group".split()
+    "all_reduce_coalesced custom_all_reduce _allgather_base destroy_process_group"
 )
 COLLECTIVE_FILES = ("torch/distributed", "distributed_c10d.py", "rendezvous.py", "pynccl", "parallel_state.py",
                     "device_communicators/", "communication_op.py", "deep_ep", "pymscclpp", "symm_mem")  # fmt: skip
 SHARED_QUEUE = ("shm_broadcast.py",)
-WORKER_REPLY_NAMES = frozenset(
+WORKER_REPLY_NAMES = _words(
     "get_response _wait_for_response collective_rpc wait_for_ready wait_for_engine_startup launch_core_engines "
     "_wait_for_engine_startup wait_for_engine_identities _run_workers _get_output get_output call_utility "
-    "_call_utility wait_for_completion_or_failure recv_response".split()
+    "_call_utility wait_for_completion_or_failure recv_response"
 )
-IDLE_LOOPS = frozenset(
+IDLE_LOOPS = _words(
     "_process_input_queue process_input_sockets process_output_sockets worker_busy_loop monitor_workers "
     "monitor_engine_cores monitor_engine_liveness monitor_death_pipe monitor_parent_process watchdog_thread "
     "_report_continuous_usage run_forever run_until_complete _run_once wait_for_work _worker recv_requests "
     "wait_for_signals output_handler async_output_busy_loop _local_worker_loop event_loop_idle idle_sleeper "
-    "process_outputs_socket monitor_cores _drain_queue lazy_init_loop heartbeat_loop resource_tracker main_loop".split()
+    "process_outputs_socket monitor_cores _drain_queue lazy_init_loop heartbeat_loop resource_tracker main_loop"
 )
 IDLE_FILES = ("concurrent/futures/thread.py", "tqdm/_monitor.py", "asyncio/base_events.py", "asyncio/runners.py",
               "uvloop/", "anyio/_backends", "torch/_inductor/compile_worker", "opentelemetry/sdk", "prometheus_client",
@@ -70,35 +75,40 @@ COMPILE = re.compile(
     re.IGNORECASE,
 )
 COMPILE_NATIVE = re.compile(r"nvrtc|nvPTX|nvJitLink|llvm::|mlir::|libtriton|libnvrtc|libLLVM|libnvJitLink|cuLink\w+")
-CHILD_NAMES = frozenset("wait4 waitpid waitid os_waitpid os_wait4".split())
+CHILD_NAMES = _words("wait4 waitpid waitid os_waitpid os_wait4")
 SUBPROCESS_FILES = ("subprocess.py", "multiprocessing/popen", "multiprocessing/process.py")
 FILE_LOCK_NAMES = re.compile(r"^(?:flock|fcntl_flock|lockf|_poll_until_acquired|_acquire_level|fcntl_lockf)$")
 FILE_LOCK_FILES = ("filelock/", "file_baton.py", "fasteners/", "portalocker/", "_filelock.py")
-FILE_IO_NAMES = frozenset(
+FILE_IO_NAMES = _words(
     "open open64 openat openat64 pread pread64 preadv preadv2 fsync fdatasync io_getevents io_submit readahead stat "
     "fstat statx lstat getdents64 readdir64 copy_file_range sendfile64 msync ftruncate safe_open mmap64 unlink "
-    "io_uring_enter _Py_open cuFileRead".split()
+    "io_uring_enter _Py_open cuFileRead"
 )
-SLEEP_NAMES = frozenset("sleep clock_nanosleep nanosleep usleep time_sleep pysleep sleep_ms".split())
-SOCKET_NAMES = frozenset(
+SLEEP_NAMES = _words("sleep clock_nanosleep nanosleep usleep time_sleep pysleep sleep_ms")
+SOCKET_NAMES = _words(
     "recv recvfrom recvmsg recv_into recv_multipart recv_pyobj recv_bytes _recv _recv_bytes _recvall accept accept4 "
     "connect readinto poll ppoll epoll_wait epoll_pwait select pselect zmq_poll zmq_msg_recv getaddrinfo "
     "create_connection do_handshake uv__io_poll _poll kevent read_status _read_status select_poll_poll recvmmsg "
-    "sock_recv sendmsg sendall".split()
+    "sock_recv sendmsg sendall"
 )
-LOCK_NAMES = frozenset(
+LOCK_NAMES = _words(
     "acquire _wait_for_tstate_lock join wait result futex futex_wait pthread_mutex_lock pthread_rwlock_wrlock "
     "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait __lll_lock_wait lll_lock_wait sem_wait "
     "sem_timedwait PyThread_acquire_lock_timed lock_PyThread_acquire_lock take_gil PyEval_RestoreThread "
-    "acquire_timed rlock_acquire _PySemaphore_Wait PyMutex_LockTimed _PyParkingLot_Park syscall do_futex_wait".split()
+    "acquire_timed rlock_acquire _PySemaphore_Wait PyMutex_LockTimed _PyParkingLot_Park syscall do_futex_wait"
 )
 LOCK_FILES = ("threading.py", "concurrent/futures/_base.py", "multiprocessing/synchronize.py", "asyncio/locks.py")
 QUEUE_FILES = ("queue.py", "multiprocessing/queues.py")
-CUDA_SYNC_PYTHON = frozenset("synchronize _to_list tolist item _local_scalar_dense cpu is_nonzero nonzero".split())
+CUDA_SYNC_PYTHON = _words("synchronize _to_list tolist item _local_scalar_dense cpu is_nonzero nonzero")
 CUDA_SYNC_FILES = ("torch/cuda", "cuda/streams", "streams.py", "gpu_model_runner", "async_utils", "model_runner",
                    "torch/_tensor.py", "cupy/", "torch/accelerator")  # fmt: skip
 DRIVER_THREAD = re.compile(r"cuda-Evt|cuda\d{6,}|pt_nccl_|pt_autograd|NCCL Progress|NCCL Service|nv-|jemalloc_bg")
-WRAPPERS = frozenset("wrapper inner _fn decorate_context __enter__ __call__ _call_impl _wrapped_call_impl".split())
+WATCHER = re.compile(
+    r"monitor|watchdog|watch_|heartbeat|signal_?callback|_idle|keep_?alive|liveness|metrics_loop|reporter"
+)
+SOCKET_FILES = ("zmq/", "socket.py", "ssl.py", "selectors.py", "connection.py", "http/", "uvloop", "asyncio/", "grpc/",
+                "websockets/", "redis/", "anyio/", "trio/", "select.py", "torch/distributed")  # fmt: skip
+WRAPPERS = _words("wrapper inner _fn decorate_context __enter__ __call__ _call_impl _wrapped_call_impl")
 
 
 @dataclass(slots=True, frozen=True)
@@ -116,14 +126,18 @@ def read_wait(frames: Sequence[Frame], state: str = "unknown", name: str | None 
     first_python = next((at for at, frame in enumerate(frames) if not frame.native), len(frames))
     native = [(at, frame) for at, frame in enumerate(frames[:first_python])]
     python = [(at, frame) for at, frame in enumerate(frames) if not frame.native]
-    if name and DRIVER_THREAD.match(name) and state != "active":
+    helper = any("libcudadebugger" in frame.file for _, frame in native[:4])
+    if state != "active" and (helper or (name and DRIVER_THREAD.match(name))):
         return Wait("queue_idle", 0)
-    return (
+    wait = (
         _device(native, python)
         or _between_ranks(native, python)
-        or _host(native, python, name)
+        or _host(native, python)
         or _leftover(native, python, state)
     )
+    if wait.kind in ("lock", "socket", "sleep") and name and WATCHER.search(name.lower().replace("-", "_")):
+        return Wait("queue_idle", wait.frame)
+    return wait
 
 
 def _within(file: str, parts: Sequence[str]) -> bool:
@@ -180,7 +194,7 @@ def _blocks(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]]) ->
     )
 
 
-def _host(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]], name: str | None) -> Wait | None:
+def _host(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]]) -> Wait | None:
     """Waits inside the host: file locks, downloads, compilers, child processes, queues, sockets, locks, sleep."""
     near = python[:12]
     tops = [frame for _, frame in native[:8]]
@@ -210,7 +224,8 @@ def _host(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]], name
             (
                 at
                 for at, frame in near
-                if not _within(frame.file, SUBPROCESS_FILES) and (COMPILE.search(frame.bare) or COMPILE.search(frame.file))
+                if not _within(frame.file, SUBPROCESS_FILES)
+                and (COMPILE.search(frame.bare) or COMPILE.search(frame.file))
             ),
             None,
         )
@@ -221,7 +236,9 @@ def _host(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]], name
     if queue is not None:
         return Wait("queue_idle", queue)
     for at, frame in near[:2]:
-        if re.search(r"triton/(?:compiler|backends)|torch/_inductor|cpp_extension\.py|flashinfer/jit|cutlass/", frame.file):
+        if re.search(
+            r"triton/(?:compiler|backends)|torch/_inductor|cpp_extension\.py|flashinfer/jit|cutlass/", frame.file
+        ):
             return Wait("jit_compile", at)
     for at, frame in native[:8]:
         if frame.bare in SLEEP_NAMES:
@@ -263,6 +280,9 @@ def _queue(near: list[tuple[int, Frame]]) -> int | None:
     for at, frame in near[:4]:
         if frame.bare == "get" and frame.file.endswith(QUEUE_FILES):
             return next((loop for loop, other in near if other.bare in IDLE_LOOPS), at)
+    for at, frame in near[1:6]:
+        if WATCHER.search(frame.bare) and not _within(frame.file, HTTP_FILES):
+            return at
     for at, frame in near[:5]:
         if frame.bare in IDLE_LOOPS and (frame.bare != "_worker" or _within(frame.file, IDLE_FILES)):
             return at
@@ -275,7 +295,7 @@ def _network_top(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]
     if any(frame.bare in SOCKET_NAMES for _, frame in native[:4]):
         return True
     return any(
-        frame.bare in SOCKET_NAMES and not _within(frame.file, SUBPROCESS_FILES)
+        (frame.bare in SOCKET_NAMES and _within(frame.file, SOCKET_FILES))
         or frame.base in ("ssl.py", "socket.py", "selectors.py")
         or (frame.bare == "wait" and frame.file.endswith("multiprocessing/connection.py"))
         for _, frame in python[:2]
