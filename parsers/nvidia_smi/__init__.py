@@ -136,8 +136,8 @@ class NvidiaSmi:
                 yield found
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
-        """Lists of what was read: `formats`, `samples`, `processes`, `errors`, `ecc`, `links`, `fabric`, `topology`; the
-        `facts`; and the least and greatest readings of each GPU, `range`."""
+        """Lists of what was read: `formats`, `samples`, `processes`, `errors`, `ecc`, `links`, `fabric`,
+        `topology`; the `facts`; and the least and greatest readings of each GPU, `range`."""
         view: dict[str, Any] = {"formats": [], "samples": [], "processes": [], "errors": [], "ecc": [], "links": []}
         view |= {"fabric": [], "topology": [], "facts": {}, "range": {}}
         places = {"sample": "samples", "process": "processes", "error": "errors", "link": "links"}
