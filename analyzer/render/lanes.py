@@ -1,0 +1,78 @@
+"""The swim lanes of the HTML page as plain data: what its script draws, without a sentence of mark-up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analyzer.render import phrases
+from analyzer.render.curves import readings
+from analyzer.render.sanitise import shorten, visible
+from analyzer.report import Moment, Report, TimelineEvent
+
+LANES = 40
+"""Lanes drawn; the rest share the last one."""
+_TEXT = 800
+
+
+def lanes_of(report: Report) -> dict[str, Any]:
+    """`lanes`: names; `events`: rows of [lane, from, to, at, kind number, when, who, where, text], times in seconds
+    from `zero` (Unix seconds); `at` is null for an event known by its interval only; `kinds`, `curves` {name:
+    [[second, value]]}, `marks` [[second, name]], `unplaced` the number of events without an instant."""
+    placed: list[tuple[float, float, float | None, TimelineEvent]] = []
+    for event in report.timeline.events:
+        at = phrases.unix_seconds(event.time)
+        first, last = phrases.unix_seconds(event.earliest), phrases.unix_seconds(event.latest)
+        known = [value for value in (at, first, last) if value is not None]
+        if known:
+            placed.append((min(known), max(known), at, event))
+    placed.sort(key=lambda item: (item[0], item[1]))
+    zero = placed[0][0] if placed else 0.0
+    lanes: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    curves: dict[str, list[list[float]]] = {}
+    events: list[list[Any]] = []
+    for first_at, last_at, at, event in placed:
+        name = visible(shorten(_lane(event), 60))
+        if name not in lanes and len(lanes) >= LANES - 1:
+            name = "other"
+        lane = lanes.setdefault(name, len(lanes))
+        kind = kinds.setdefault(visible(shorten(event.kind, 60)), len(kinds))
+        span = [round(first_at - zero, 3), round(last_at - zero, 3), None if at is None else round(at - zero, 3)]
+        where = visible(phrases.place(event.source)) if event.source else ""
+        text = event.text or (event.source.text if event.source else "")
+        when = visible(phrases.moment(event))
+        events.append([lane, *span, kind, when, visible(event.actor), where, visible(shorten(text, _TEXT))])
+        for quantity, value in readings(event).items():
+            curves.setdefault(quantity, []).append([span[0] or 0.0, value])
+    marks = [
+        [round(found - zero, 3), name]
+        for name, moment in (("last progress", report.timeline.last_progress), ("onset", report.timeline.onset))
+        if (found := _at(moment)) is not None
+    ]
+    return {
+        "zero": zero,
+        "zone": _zone(report),
+        "lanes": list(lanes),
+        "kinds": list(kinds),
+        "events": events,
+        "curves": curves,
+        "marks": marks if placed else [],
+        "unplaced": len(report.timeline.events) - len(placed),
+    }
+
+
+def _lane(event: TimelineEvent) -> str:
+    source = event.source.artifact.rpartition("/")[2] if event.source else event.kind.partition(".")[0]
+    return f"{event.actor} · {source}" if event.actor else source
+
+
+def _at(moment: Moment | None) -> float | None:
+    return phrases.unix_seconds(moment.time) if moment else None
+
+
+def _zone(report: Report) -> int:
+    """Minutes east of UTC in which the axis is labelled: the zone that the timeline's own times are written in."""
+    for time in (report.timeline.first, *(event.time for event in report.timeline.events[:1])):
+        if time and phrases.unix_seconds(time) is not None and time[-6] in "+-":
+            return (1 if time[-6] == "+" else -1) * (int(time[-5:-3]) * 60 + int(time[-2:]))
+    return 0

@@ -1,0 +1,328 @@
+"use strict";
+// Draws the swim lanes and adds copy buttons. Input text reaches the page through textContent and fillText only.
+(() => {
+  const byId = (id) => document.getElementById(id);
+
+  // ---- copy buttons ----
+  for (const box of document.querySelectorAll(".command")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", "Copy the command");
+    button.addEventListener("click", async () => {
+      const text = box.querySelector("code").textContent;
+      let copied = true;
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch {
+        // Without the clipboard interface (an old browser, a plain-http host): select it for the person to copy.
+        getSelection().selectAllChildren(box.querySelector("code"));
+        copied = false;
+      }
+      button.textContent = copied ? "Copied" : "Selected";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+    box.append(button);
+  }
+
+  // A closed part would be missing on paper.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details.hypothesis:not([open])")];
+    for (const part of closed) part.open = true;
+  });
+  addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
+
+  // ---- swim lanes ----
+  const canvas = byId("canvas");
+  const data = JSON.parse(byId("lanes").textContent);
+  if (!canvas || data.events.length === 0) return;
+  byId("drawing").hidden = false;
+
+  const [LANE, FROM, TO, AT, KIND, WHEN, WHO, WHERE, TEXT] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+  const events = data.events;
+  const curves = Object.entries(data.curves);
+  const ROW = 22, CURVE = 46, AXIS = 24, LABEL_SHARE = 0.2;
+  const end = Math.max(...marksAndEnds());
+  const margin = Math.max(end * 0.02, 0.5);
+  const whole = { from: -margin, to: end + margin };
+  let view = { ...whole };
+  let chosen = -1;
+  let pending = false;
+  let shapes = [];
+
+  function marksAndEnds() {
+    let last = 0;
+    for (const event of events) if (event[TO] > last) last = event[TO];
+    return [last, ...data.marks.map((mark) => mark[0])];
+  }
+
+  const height = AXIS + data.lanes.length * ROW + curves.length * CURVE + 6;
+  const labelWidth = () => Math.min(260, Math.round(canvas.clientWidth * LABEL_SHARE));
+  const across = () => canvas.clientWidth - labelWidth() - 8;
+  const toX = (second) => labelWidth() + ((second - view.from) / (view.to - view.from)) * across();
+  const toSecond = (x) => view.from + ((x - labelWidth()) / across()) * (view.to - view.from);
+
+  function clockText(second, precise) {
+    const date = new Date((data.zero + second) * 1000 + data.zone * 60000);
+    if (Number.isNaN(date.getTime())) return "";
+    return date.toISOString().slice(11, precise ? 23 : 19);
+  }
+  const two = (number) => String(number).padStart(2, "0");
+  const zoneText = data.zone === 0 ? "UTC"
+    : (data.zone < 0 ? "-" : "+") + two(Math.floor(Math.abs(data.zone) / 60)) + ":" + two(Math.abs(data.zone) % 60);
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const get = (name) => style.getPropertyValue(name).trim();
+    return { ink: get("--ink"), quiet: get("--quiet"), rule: get("--rule"), accent: get("--accent"),
+      against: get("--against"), mark: get("--mark"), code: get("--code"), good: get("--for") };
+  }
+
+  function shortened(context, text, width) {
+    if (context.measureText(text).width <= width) return text;
+    let low = 0, high = text.length;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (context.measureText(text.slice(0, middle) + "…").width <= width) low = middle; else high = middle - 1;
+    }
+    return text.slice(0, low) + "…";
+  }
+
+  function stepFor(range) {
+    const rough = range / Math.max(across() / 110, 1);
+    const steps = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400];
+    return steps.find((step) => step >= rough) ?? Math.ceil(rough / 86400) * 86400;
+  }
+
+  function draw() {
+    pending = false;
+    const ratio = devicePixelRatio || 1;
+    const width = canvas.clientWidth;
+    canvas.style.height = height + "px";
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const colour = colours();
+    context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    context.textBaseline = "middle";
+    const left = labelWidth();
+    drawAxis(context, colour, width);
+    data.lanes.forEach((name, lane) => {
+      const y = AXIS + lane * ROW;
+      if (lane % 2 === 0) { context.fillStyle = colour.code; context.fillRect(0, y, width, ROW); }
+      context.fillStyle = colour.ink;
+      context.fillText(shortened(context, name, left - 14), 6, y + ROW / 2);
+    });
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, width - left, height);
+    context.clip();
+    drawMarks(context, colour);
+    drawEvents(context, colour);
+    context.restore();
+    curves.forEach(([name, points], number) => drawCurve(context, colour, name, points, number, width));
+    byId("window").textContent = `${clockText(view.from)} to ${clockText(view.to)} ${zoneText}`
+      + (data.unplaced ? ` · ${data.unplaced} without an instant: see the table` : "");
+  }
+
+  function drawAxis(context, colour, width) {
+    const range = view.to - view.from;
+    const step = stepFor(range);
+    context.fillStyle = colour.quiet;
+    context.strokeStyle = colour.rule;
+    context.lineWidth = 1;
+    const shift = (data.zero + data.zone * 60) % step;
+    const first = Math.ceil((view.from + shift) / step) * step - shift;
+    for (let second = first; second < view.to; second += step) {
+      const x = toX(second);
+      context.beginPath();
+      context.moveTo(x, AXIS);
+      context.lineTo(x, height);
+      context.stroke();
+      if (x < width - 60) context.fillText(clockText(second, step < 1), x + 3, AXIS / 2);
+    }
+    context.fillText(zoneText, 6, AXIS / 2);
+  }
+
+  function drawMarks(context, colour) {
+    context.strokeStyle = colour.mark;
+    context.fillStyle = colour.mark;
+    data.marks.forEach(([second, name], number) => {
+      const x = toX(second);
+      context.setLineDash(number === data.marks.length - 1 ? [] : [4, 3]);
+      context.beginPath();
+      context.moveTo(x, AXIS);
+      context.lineTo(x, height);
+      context.stroke();
+      const onLeft = number === 0 && data.marks.length > 1;
+      context.textAlign = onLeft ? "right" : "left";
+      context.fillText(name, x + (onLeft ? -4 : 4), height - 8);
+    });
+    context.textAlign = "left";
+    context.setLineDash([]);
+  }
+
+  // At most one shape a pixel and lane, so ten thousand events cost what the screen is wide.
+  function drawEvents(context, colour) {
+    shapes = [];
+    const last = new Map();
+    events.forEach((event, number) => {
+      if (event[TO] < view.from || event[FROM] > view.to) return;
+      const x = toX(event[FROM]);
+      const wide = Math.max(toX(event[TO]) - x, 0);
+      const y = AXIS + event[LANE] * ROW;
+      const slot = Math.round(x);
+      if (wide < 2 && number !== chosen && last.get(event[LANE]) === slot) {
+        shapes.push([x, y, 0, number]);
+        return;
+      }
+      last.set(event[LANE], slot);
+      const bad = /xid|died|dead|timeout|exception|oom|error|fault|kill|lost|aer|mce/.test(data.kinds[event[KIND]]);
+      if (wide >= 2) {
+        context.globalAlpha = 0.3;
+        context.fillStyle = bad ? colour.against : colour.accent;
+        context.fillRect(x, y + 5, wide, ROW - 10);
+        context.globalAlpha = 1;
+      }
+      const at = event[AT] === null ? null : toX(event[AT]);
+      context.fillStyle = bad ? colour.against : colour.accent;
+      if (at !== null) {
+        // Shape says it too: trouble is a diamond, the rest are bars.
+        if (bad) {
+          context.beginPath();
+          context.moveTo(at, y + 4); context.lineTo(at + 5, y + ROW / 2);
+          context.lineTo(at, y + ROW - 4); context.lineTo(at - 5, y + ROW / 2);
+          context.fill();
+        } else context.fillRect(at - 1, y + 5, 2.5, ROW - 10);
+      }
+      if (number === chosen) {
+        context.strokeStyle = colour.ink;
+        context.lineWidth = 2;
+        context.strokeRect((at ?? x) - 7, y + 2, (at === null ? wide : 0) + 14, ROW - 4);
+        context.lineWidth = 1;
+      }
+      shapes.push([at ?? x, y, at === null ? wide : 0, number]);
+    });
+  }
+
+  function drawCurve(context, colour, name, points, number, width) {
+    const top = AXIS + data.lanes.length * ROW + number * CURVE;
+    const most = points.reduce((high, point) => Math.max(high, point[1]), 0) || 1;
+    context.fillStyle = colour.ink;
+    context.fillText(shortened(context, name, labelWidth() - 14), 6, top + 16);
+    context.fillStyle = colour.quiet;
+    context.fillText(`0 to ${most}`, 6, top + 32);
+    context.save();
+    context.beginPath();
+    context.rect(labelWidth(), top, width - labelWidth(), CURVE);
+    context.clip();
+    context.strokeStyle = colour.good;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    points.forEach((point, index) => {
+      const x = toX(point[0]);
+      const y = top + CURVE - 6 - (point[1] / most) * (CURVE - 12);
+      if (index === 0) context.moveTo(x, y); else context.lineTo(x, y);
+    });
+    context.stroke();
+    context.fillStyle = colour.good;
+    for (const point of points) {
+      context.fillRect(toX(point[0]) - 1.5, top + CURVE - 7.5 - (point[1] / most) * (CURVE - 12), 3, 3);
+    }
+    context.restore();
+  }
+
+  function redraw() {
+    if (!pending) { pending = true; requestAnimationFrame(draw); }
+  }
+
+  function zoom(factor, around) {
+    const range = Math.min(Math.max((view.to - view.from) * factor, 0.01), whole.to - whole.from);
+    const share = (around - view.from) / (view.to - view.from);
+    moveTo(around - share * range, range);
+  }
+
+  function moveTo(from, range) {
+    const start = Math.min(Math.max(from, whole.from), whole.to - range);
+    view = { from: start, to: start + range };
+    redraw();
+  }
+
+  function choose(number, show) {
+    if (number < 0 || number >= events.length) return;
+    chosen = number;
+    const event = events[number];
+    if (show && (event[FROM] < view.from || event[FROM] > view.to)) {
+      moveTo(event[FROM] - (view.to - view.from) / 2, view.to - view.from);
+    }
+    const head = document.createElement("div");
+    head.textContent = [`${number + 1} of ${events.length}`, event[WHEN], data.kinds[event[KIND]], event[WHO], event[WHERE]]
+      .filter(Boolean).join("  ·  ");
+    const text = document.createElement("pre");
+    text.textContent = event[TEXT];
+    byId("event").replaceChildren(head, text);
+    redraw();
+  }
+
+  function nearest(x, y) {
+    let best = -1, distance = 12;
+    for (const [left, top, wide, number] of shapes) {
+      if (y < top || y > top + ROW) continue;
+      const away = x < left ? left - x : Math.max(x - left - wide, 0);
+      if (away < distance) { distance = away; best = number; }
+    }
+    return best;
+  }
+
+  const middle = () => (view.from + view.to) / 2;
+  byId("zoom-in").addEventListener("click", () => zoom(0.5, middle()));
+  byId("zoom-out").addEventListener("click", () => zoom(2, middle()));
+  byId("zoom-all").addEventListener("click", () => { view = { ...whole }; redraw(); });
+  const onset = data.marks.at(-1);
+  byId("zoom-onset").disabled = !onset;
+  byId("zoom-onset").addEventListener("click", () => {
+    const range = Math.min(120, whole.to - whole.from);
+    moveTo(onset[0] - range / 2, range);
+  });
+  byId("event-back").addEventListener("click", () => choose(chosen < 0 ? events.length - 1 : chosen - 1, true));
+  byId("event-on").addEventListener("click", () => choose(chosen + 1, true));
+
+  canvas.addEventListener("keydown", (press) => {
+    const range = view.to - view.from;
+    const act = {
+      ArrowLeft: () => moveTo(view.from - range / 8, range),
+      ArrowRight: () => moveTo(view.from + range / 8, range),
+      "+": () => zoom(0.5, middle()), "=": () => zoom(0.5, middle()), "-": () => zoom(2, middle()),
+      "0": () => { view = { ...whole }; redraw(); },
+      ",": () => choose(chosen < 0 ? events.length - 1 : chosen - 1, true), ".": () => choose(chosen + 1, true),
+      Home: () => choose(0, true), End: () => choose(events.length - 1, true),
+    }[press.key];
+    if (!act || press.ctrlKey || press.metaKey || press.altKey) return;
+    press.preventDefault();
+    act();
+  });
+  canvas.addEventListener("wheel", (turn) => {
+    // Zooms with Ctrl only, or a page could not be scrolled past the drawing.
+    if (!turn.ctrlKey) return;
+    turn.preventDefault();
+    zoom(turn.deltaY > 0 ? 1.25 : 0.8, toSecond(turn.offsetX));
+  }, { passive: false });
+  let drag = null;
+  canvas.addEventListener("pointerdown", (press) => { drag = { x: press.offsetX, from: view.from, moved: false }; });
+  canvas.addEventListener("pointermove", (move) => {
+    if (drag && move.buttons) {
+      if (Math.abs(move.offsetX - drag.x) > 3) drag.moved = true;
+      const range = view.to - view.from;
+      if (drag.moved) moveTo(drag.from - ((move.offsetX - drag.x) / across()) * range, range);
+      return;
+    }
+    const found = nearest(move.offsetX, move.offsetY);
+    if (found >= 0 && found !== chosen) choose(found, false);
+  });
+  addEventListener("pointerup", () => { drag = null; });
+  addEventListener("resize", redraw);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
+  draw();
+})();

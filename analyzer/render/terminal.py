@@ -1,0 +1,317 @@
+"""The report on a terminal: the first 24 lines at 100 columns answer what, how sure, why, and what now.
+
+Order, density and words follow what a person on call needs at night: one colour for the verdict, one for what speaks
+against it, meaning never by colour alone; quotes are the record as it stands, shortened in the middle; commands are
+never wrapped. `full` lifts every limit and adds the lists below the first screen.
+"""
+
+from __future__ import annotations
+
+from analyzer.render import phrases
+from analyzer.render.columns import LABEL, Page, cells
+from analyzer.render.details import append_details
+from analyzer.render.sanitise import terminal
+from analyzer.report import Evidence, Hypothesis, Missing, NextStep, RemedyNote, Report
+
+FIRST_SCREEN = 24
+"""Lines of the first screen."""
+_MARK = 5
+
+
+def render_terminal(report: Report, *, width: int | None = None, colour: bool = False, full: bool = False) -> str:
+    """The report as text of `width` columns (60 to 200, default 100)."""
+    page = Page(width)
+    name = f"{report.tool.name}  {report.input}" if report.input else report.tool.name
+    took = phrases.seconds(report.took_s) if report.took_s is not None else ""
+    page.row("", f"{name}   {phrases.coverage(report)}", right=took, indent=0, at_most=None if full else 1)
+    page.blank()
+    if report.verdict in ("identified", "candidates") and report.hypotheses:
+        _argued(page, report, full)
+    else:
+        _plain(page, report, full)
+    if full:
+        append_details(page, report)
+    return page.text(colour)
+
+
+def _verdict(page: Page, report: Report, text: str, right: str, at_most: int | None) -> None:
+    page.row(phrases.VERDICT[report.verdict], text, right=right, style="verdict", at_most=at_most)
+
+
+# --- a cause is named ---------------------------------------------------------------------------------------------
+
+
+def _argued(page: Page, report: Report, full: bool) -> None:
+    leading, *others = report.hypotheses
+    if full:
+        _argued_head(page, report, None)
+        _evidence(page, leading, None)
+        _after_evidence(page, report, leading, None)
+        for hypothesis in others:
+            _argued_whole(page, report, hypothesis)
+        return
+    # The evidence gets what the rest leaves of the first screen; the rest is laid out tighter until that is enough.
+    enough = min(len(leading.evidence_for), 5) + 2
+    for looseness in (2, 1):
+        head, below = Page(page.width), Page(page.width)
+        _argued_head(head, report, looseness)
+        _after_evidence(below, report, leading, looseness)
+        below.blank()
+        _others(below, others, looseness + 1)
+        _more(below, report)
+        budget = FIRST_SCREEN - page.height() - head.height() - below.height()
+        if budget >= enough:
+            break
+    page.extend(head)
+    _evidence(page, leading, max(budget, 3))
+    page.extend(below)
+
+
+def _argued_head(page: Page, report: Report, at_most: int | None) -> None:
+    leading = report.hypotheses[0]
+    _verdict(page, report, leading.title, phrases.standing(leading), at_most)
+    fitting = sum(not hypothesis.ruled_out for hypothesis in report.hypotheses)
+    open_question = f"first of {fitting}, none is proved" if report.verdict == "candidates" and fitting > 1 else ""
+    line = " · ".join(part for part in (open_question, phrases.since(report)) if part)
+    if line:
+        page.row("", line, at_most=at_most)
+    if at_most is None and report.summary:
+        page.row("", report.summary)
+    page.blank()
+
+
+def _argued_whole(page: Page, report: Report, hypothesis: Hypothesis) -> None:
+    page.blank()
+    page.row(f"{hypothesis.rank}", hypothesis.title, right=phrases.standing(hypothesis), style="verdict")
+    page.blank()
+    _evidence(page, hypothesis, None)
+    _after_evidence(page, report, hypothesis, None)
+
+
+def _evidence(page: Page, hypothesis: Hypothesis, budget: int | None) -> None:
+    """What speaks for it, in `budget` lines: first the statements, then as many quotes as still fit."""
+    items = phrases.by_strength(hypothesis.evidence_for)
+    if not items:
+        page.row("  for", "nothing was seen", mark="–")
+        return
+    quoted, lines_each = len(items), None
+    if budget is not None:
+        lines_each = 2 if page.width < 100 and len(items) * 2 <= budget else 1
+        shown = min(len(items), budget) if len(items) <= budget else max(budget - 1, 1)
+        rest = len(items) - shown
+        items = items[:shown]
+        quoted = max(budget - shown * lines_each - (rest > 0), 0)
+    else:
+        rest = 0
+    for number, evidence in enumerate(items):
+        _statement(page, "  for" if number == 0 else "", evidence, number < quoted, lines_each)
+    if rest:
+        page.row("", f"{phrases.count_of(rest, 'more piece', 'more pieces')} of evidence with --full", mark="…")
+
+
+def _statement(page: Page, label: str, evidence: Evidence, with_quote: bool, at_most: int | None) -> None:
+    where = phrases.place(evidence.source) if evidence.source else ""
+    text, mark = phrases.statement(evidence), phrases.MARKS[evidence.strength]
+    if evidence.source and evidence.source.text and with_quote:
+        page.row(label, text, mark=mark, at_most=at_most)
+        page.quote(where, evidence.source.text, indent=LABEL + _MARK)
+    elif at_most is not None and len(where) > (page.width - LABEL) // 2:
+        page.row(label, text, mark=mark, at_most=at_most)
+    else:
+        page.row(label, text, mark=mark, right=where, at_most=at_most)
+
+
+def _after_evidence(page: Page, report: Report, hypothesis: Hypothesis, looseness: int | None) -> None:
+    """What comes below the evidence; `looseness` is the lines that a text may take, None for all of everything."""
+    full = looseness is None
+    _against(page, hypothesis, looseness)
+    for number, missing in enumerate(hypothesis.missing_evidence[:looseness]):
+        _missing(page, "  missing" if number == 0 else "", missing, looseness)
+    if full and hypothesis.why_here:
+        page.row("  here", hypothesis.why_here)
+    if full and hypothesis.about:
+        page.row("  about", hypothesis.about)
+    page.blank()
+    for remedy in hypothesis.remedies if full else hypothesis.remedies[:1]:
+        _remedy(page, remedy, looseness)
+    if not hypothesis.remedies:
+        page.row("  do", "no remedy is known")
+    if not full and not hypothesis.missing_evidence and report.verdict == "candidates":
+        for step in report.next_steps[:1]:
+            _step(page, "  collect", 1, step)
+    for rival in hypothesis.rivals if full else []:
+        page.row("  rival", f"{rival.cause}: {rival.tell_apart}")
+    if full:
+        for number, source in enumerate(hypothesis.sources):
+            page.row("  sources" if number == 0 else "", f"{source.title or source.url}   {source.status}")
+            page.row("", f"{source.url}   checked {source.checked}", style="quiet")
+    elif hypothesis.sources:
+        named = list(map(phrases.short_source, hypothesis.sources))
+        while len(named) > 1 and cells(terminal(" · ".join(named))) > page.width - LABEL:
+            named.pop()
+        page.row("  sources", " · ".join(named), at_most=1)
+
+
+def _against(page: Page, hypothesis: Hypothesis, looseness: int | None) -> None:
+    if not hypothesis.evidence_against:
+        page.row("  against", "nothing found", mark="–")
+    items = phrases.by_strength(hypothesis.evidence_against)
+    for number, evidence in enumerate(items[:looseness]):
+        where = phrases.place(evidence.source) if evidence.source else ""
+        label, mark = "  against" if number == 0 else "", phrases.MARKS[evidence.strength]
+        page.row(label, phrases.statement(evidence), mark=mark, right=where, style="against", at_most=looseness)
+        if looseness is None and evidence.source and evidence.source.text:
+            page.quote(where, evidence.source.text, indent=LABEL + _MARK)
+
+
+def _missing(page: Page, label: str, missing: Missing, looseness: int | None) -> None:
+    at_most = None if looseness is None else 1
+    page.row(label, missing.statement, mark="?", right=phrases.WOULD[missing.would], at_most=at_most)
+    if not missing.how_to_get:
+        return
+    if any(sign in missing.how_to_get for sign in (" -", " | ", " > ", "$(", "\n")):
+        page.command("", missing.how_to_get, indent=LABEL + _MARK)
+    else:
+        page.row("", f"get it: {missing.how_to_get}", indent=LABEL + _MARK, at_most=at_most)
+
+
+def _remedy(page: Page, remedy: RemedyNote, looseness: int | None) -> None:
+    grade = phrases.GRADE[remedy.grade]
+    if remedy.evidence and looseness != 1:
+        page.row("  do", remedy.do, at_most=looseness)
+        page.row("", f"{grade}: {remedy.evidence}", style="quiet", at_most=looseness and 1)
+    else:
+        page.row("  do", remedy.do, right=grade, at_most=looseness)
+    state = "" if remedy.verified == "not-checkable" else f" ({phrases.VERIFIED[remedy.verified]})"
+    page.row("  verify", (remedy.verify or "no check is known") + state, at_most=looseness)
+    if remedy.caveat:
+        page.row("  caveat", remedy.caveat, at_most=looseness)
+    if remedy.source and looseness is None:
+        page.row("", remedy.source, style="quiet")
+
+
+def _others(page: Page, others: list[Hypothesis], at_most: int) -> None:
+    shown = others[:at_most]
+    # What was ruled out is part of the answer: one place is kept for it.
+    if len(others) > at_most and not any(hypothesis.ruled_out for hypothesis in shown):
+        shown = shown[: at_most - 1] + [item for item in others if item.ruled_out][:1] or shown
+    for number, hypothesis in enumerate(shown):
+        label = "ALSO" if number == 0 else ""
+        if hypothesis.ruled_out:
+            reason = ""
+            for evidence in phrases.by_strength(hypothesis.evidence_against)[:1]:
+                reason = f"   ({evidence.statement}{', ' + phrases.place(evidence.source) if evidence.source else ''})"
+            page.row(label, f"out     {hypothesis.title}{reason}", mark="–", at_most=1)
+        else:
+            page.row(label, f"{hypothesis.confidence:<7} {hypothesis.title}", mark=f"{hypothesis.rank}", at_most=1)
+    if len(others) > len(shown):
+        page.row("", f"{phrases.count_of(len(others) - len(shown), 'other')} with --full", mark="…")
+
+
+def _more(page: Page, report: Report) -> None:
+    parts = []
+    if report.timeline.events:
+        parts.append(f"timeline of {phrases.count_of(len(report.timeline.events), 'event')}")
+    if report.next_steps and report.verdict in ("identified", "candidates"):
+        parts.append(phrases.count_of(len(report.next_steps), "next step"))
+    if report.unexplained:
+        parts.append(f"{len(report.unexplained)} unexplained")
+    if report.troubles:
+        parts.append(phrases.count_of(len(report.troubles), "reading trouble"))
+    if aligned := phrases.clocks(report):
+        parts.append(f"clocks: {aligned}")
+    page.row("MORE", " · ".join(parts) or "nothing further", right="--full", at_most=1)
+
+
+# --- no cause is named --------------------------------------------------------------------------------------------
+
+
+def _plain(page: Page, report: Report, full: bool) -> None:
+    signs = len(report.symptoms)
+    right = f"signs of trouble: {signs}" if report.verdict == "unknown" and signs else ""
+    _verdict(page, report, report.summary, right, None if full else 2)
+    if line := phrases.since(report):
+        page.row("", line, at_most=None if full else 2)
+    page.blank()
+    below = Page(page.width)
+    if report.verdict == "healthy":
+        _read(page, report, full)
+    else:
+        _seen(page, report, full)
+    if report.verdict == "unreadable" or report.troubles:
+        _troubles(page, report, full)
+    if report.verdict != "unreadable" and (blind := phrases.not_seen(report)):
+        page.row("  not seen", " · ".join(blind), at_most=None if full else 2)
+    below.blank()
+    if not full:
+        _others(below, report.hypotheses, 3)
+        _more(below, report)
+    if report.verdict != "healthy":
+        room = None if full else max(FIRST_SCREEN - page.height() - below.height(), 3)
+        _collect(page, report, room)
+    page.extend(below)
+    if full:
+        for hypothesis in report.hypotheses:
+            _argued_whole(page, report, hypothesis)
+
+
+def _seen(page: Page, report: Report, full: bool) -> None:
+    label = "  seen"
+    for symptom in report.symptoms if full else report.symptoms[:4]:
+        times = f" ×{symptom.count:,}" if symptom.count > 1 else ""
+        page.row(label, f"{symptom.symptom}{times} (a symptom)", right=phrases.place(symptom.first), at_most=1)
+        if full:
+            page.quote(phrases.place(symptom.first), symptom.first.text, indent=LABEL)
+        label = ""
+    if len(report.symptoms) > 4 and not full:
+        page.row("", f"{len(report.symptoms) - 4} more with --full")
+    for unexplained in [] if full else report.unexplained[:3]:
+        times = f" ×{unexplained.count:,}" if unexplained.count > 1 else ""
+        where = phrases.place(unexplained.first)
+        page.row(label, f"{unexplained.level}{times}  {unexplained.template}", right=where, at_most=1)
+        label = ""
+
+
+def _read(page: Page, report: Report, full: bool) -> None:
+    """Healthy is a claim: over what was read, and to which moment."""
+    artifacts = report.artifacts if full else report.artifacts[:6]
+    for number, artifact in enumerate(artifacts):
+        until = f", to {phrases.instant(artifact.last)}" if artifact.last else ""
+        text = f"{artifact.path}: {artifact.kind}, {phrases.count_of(artifact.lines, 'line')}{until}"
+        page.row("  read" if number == 0 else "", text, at_most=1)
+    if len(report.artifacts) > len(artifacts):
+        page.row("", f"{len(report.artifacts) - len(artifacts)} more with --full")
+
+
+def _troubles(page: Page, report: Report, full: bool) -> None:
+    shown = report.troubles if full else report.troubles[: 8 if report.verdict == "unreadable" else 2]
+    for number, trouble in enumerate(shown):
+        where = f"{trouble.source}:{trouble.line}" if trouble.line else trouble.source
+        label = "  not read" if number == 0 else ""
+        page.row(label, f"{where}  {trouble.tag}: {trouble.text}", style="against", at_most=None if full else 2)
+    if len(report.troubles) > len(shown):
+        page.row("", f"{len(report.troubles) - len(shown)} more with --full")
+
+
+def _collect(page: Page, report: Report, budget: int | None) -> None:
+    """The next steps, in order, as many as fit whole."""
+    label = "  collect"
+    for number, step in enumerate(report.next_steps, start=1):
+        block = Page(page.width)
+        _step(block, label, number, step)
+        if budget is not None:
+            if number > 1 and block.height() > budget:
+                break
+            budget -= block.height()
+        page.extend(block)
+        label = "  first" if number == 1 else ""
+
+
+def _step(page: Page, label: str, number: int, step: NextStep) -> None:
+    risk = f"   ({step.risk})" if step.risk else ""
+    if step.command:
+        page.command(label, f"{number:<3}{step.command}")
+        if step.collect or risk:
+            page.row("", f"{step.collect}{risk}", indent=LABEL + 3, style="quiet", at_most=1)
+    else:
+        page.row(label, f"{number:<3}{step.collect}{risk}", at_most=2)
