@@ -1,0 +1,228 @@
+"""Kernel logs in every container: `dmesg`, journald, syslog, pstore, Talos, and pastes of them.
+
+Events: the kinds of `[events.kernel_log]`, the facts `driver.version`, `driver.open`, `kernel.version`, `os`,
+`gpu.uuid`, and `fabric.manager` for the fabric manager's lines of a mixed journal. An event quotes the physical line;
+of a block (call trace, OOM table, AER record) its telling line, with the rest in the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+from parsers import fabric_manager
+from parsers.contract import Line, Trouble
+from parsers.event import Event
+from parsers.kernel_log.boot import BootReader
+from parsers.kernel_log.crash import CrashReader
+from parsers.kernel_log.environment import EnvironmentReader
+from parsers.kernel_log.inspect import view
+from parsers.kernel_log.iommu import IommuReader
+from parsers.kernel_log.log import Log
+from parsers.kernel_log.memory import MemoryReader
+from parsers.kernel_log.nvrm import NvrmReader
+from parsers.kernel_log.pcie import PcieReader
+from parsers.kernel_log.prefix import BARE, Prefix, peel
+from parsers.kernel_log.process import FaultReader
+from parsers.kernel_log.record import Record, records
+from parsers.kernel_log.stall import StallReader
+from parsers.kernel_log.storage import StorageReader
+from parsers.kernel_log.sxid import SxidReader
+from parsers.kernel_log.xid import XidReader
+
+MARKS: tuple[bytes, ...] = (
+    # driver and switch
+    b"NVRM", b"Xid (", b"nvidia-nvswitch", b"nvidia-modeset", b"nvidia/", b"nouveau ", b"fabricmanager", b"persistenced",
+    # module loader
+    b"module with unavailable key", b"Key was rejected", b"key not available", b"unsigned module", b"trusted key",
+    b"version of symbol", b"version magic", b"Unknown symbol",
+    # PCIe
+    b"AER:", b"PCIe Bus Error", b"error status/mask", b"(First)", b"aer_", b"DPC:", b"pciehp", b"Card not present",
+    b"available PCIe bandwidth", b"class 0x03",
+    # memory
+    b"oom-kill", b"Out of memory", b"out of memory", b"Killed process", b"Kill process", b"Hardware Error", b"EDAC ",
+    b"achine check", b"achine Check", b"CMCI storm",
+    # stalls, with what a call trace needs
+    b"blocked for more than", b"blocked in I/O wait", b"Call Trace", b"soft lockup", b"LOCKUP", b"workqueue lockup",
+    b"detected stall", b"self-detected", b"detected expedited", b" nfs", b" rpc_", b" ll_", b" ptlrpc", b" fuse_",
+    b"request_wait_answer", b"[nvidia", b"io_schedule+", b"(io_schedule)", b"state:D", b" D ",
+    # faults of processes and of the kernel
+    b"segfault at", b"traps: ", b"unhandled level", b"undefined instruction", b"Kernel panic", b"Oops", b"BUG:", b"kernel BUG",
+    b"nable to handle kernel", b"general protection", b"Trigger a crash",
+    # IOMMU, heat, network, storage
+    b"IO_PAGE_FAULT", b"DMAR", b"arm-smmu", b"emperature", b"hermal", b": Port: ", b"Port module event", b"NIC Link",
+    b"not responding", b": server ", b"Lustre", b"CIFS", b"ceph: ", b"I/O error", b"EXT4-fs", b"EXT3-fs", b"XFS (", b"BTRFS",
+    b"FAT-fs", b"F2FS", b"uncleanly shut down", b"recovering journal", b"read-only", b"No space left", b"nvme",
+    # boots
+    b"Linux version", b"-- Boot", b"-- Reboot --", b"Reached target", b"reboot: ", b"Power down", b"Journal stopped",
+    b"SIGTERM from PID", b"signal 15", b"systemd-shutdown", b"System is ", b"Shutting down", b"suppressed", b"Suppressed",
+    b"kernel messages", b"messages lost", b"drop messages", b"ainted: ", b"Welcome to ",
+)  # fmt: skip
+"""Of a large log the lines between the ends are read only where one of these stands."""
+
+_SYSLOG_FORMS = frozenset({"syslog", "syslog-iso", "syslog-5424", "journal-full", "journal-unix"})
+_WRITERS = frozenset(
+    {"systemd", "systemd-journald", "systemd-shutdown", "systemd-logind", "nvidia-persistenced", "systemd-fsck", "rsyslogd"}
+)
+_JOURNAL = re.compile(r'\s{0,4}\{\s{0,4}"[A-Z_]{2,40}"\s{0,2}:')
+_KERNEL_ENTRY = re.compile(r'"(?:_TRANSPORT|SYSLOG_IDENTIFIER)"\s{0,2}:\s{0,2}"kernel"')
+_EXPORT_HEAD = re.compile(r"\s{0,8}(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE|SYSLOG_IDENTIFIER)=")
+_PRETTY_HEAD = re.compile(r'\s{0,8}"(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE)" : ')
+_DMESG_JSON = re.compile(r'\s{0,4}\{\s{0,4}"dmesg"\s{0,2}:|\s{0,12}"(?:pri|msg)"\s{0,2}: ')
+_SEPARATOR = re.compile(r"-- (?:Boot [0-9a-f]{8,40}|Reboot|Logs begin at .{4,80}|Journal begins at .{4,80}|No entries) ?(?:--|\.)?")
+
+
+def _is_kernel_line(text: str, prefix: Prefix | None) -> bool:
+    if prefix is None:
+        return bool(BARE.match(text))
+    return prefix.is_kernel
+
+
+class KernelLog:
+    """Reads kernel logs (see the package)."""
+
+    name: ClassVar[str] = "kernel_log"
+    kind: ClassVar[str] = "kernel_log"
+    marks: ClassVar[tuple[bytes, ...]] = MARKS
+
+    def sniff(self, head: str) -> float:
+        """By the share of lines that wear a kernel prefix; a mixed journal counts if the kernel speaks in it."""
+        kernel = bare = journal = continuation = other = fabric = 0
+        for text in head.split("\n")[:600]:
+            text = text.rstrip("\r")
+            if not text.strip():
+                continue
+            prefix = peel(text)
+            if prefix is not None and prefix.form != "bare":
+                if prefix.is_kernel:
+                    kernel += 1
+                elif prefix.writer and "fabricmanager" in prefix.writer:
+                    fabric += 1
+                else:
+                    journal += prefix.form in _SYSLOG_FORMS or prefix.form == "journal-monotonic"
+                    other += prefix.form not in _SYSLOG_FORMS and prefix.form != "journal-monotonic"
+            elif BARE.match(text) or prefix is not None:
+                bare += 1
+            elif _JOURNAL.match(text) or _EXPORT_HEAD.match(text) or _PRETTY_HEAD.match(text):
+                journal += 1
+                kernel += bool(_KERNEL_ENTRY.search(text)) or "_TRANSPORT=kernel" in text
+            elif _DMESG_JSON.match(text):
+                kernel += 1
+            elif _SEPARATOR.match(text) or (kernel or bare) and text.startswith((" ", "\t")):
+                continuation += 1
+            else:
+                other += 1
+        known = kernel + bare + journal + continuation + fabric
+        total = known + other
+        if not total or not (kernel or bare or journal):
+            return 0.0
+        share = known / total
+        if kernel and share >= 0.5:
+            return 0.95
+        if bare and share >= 0.3 and bare > other * 0.3:
+            return 0.8
+        if fabric and not kernel:
+            return 0.3
+        if journal and share >= 0.8:
+            return 0.6
+        return 0.3 if (kernel or bare) and share >= 0.1 else 0.1
+
+    def claims(self, text: str) -> bool:
+        """A line with a kernel prefix, a message of the driver at the start of a line, or a journal's boot mark."""
+        prefix = peel(text)
+        if prefix is None:
+            return bool(
+                BARE.match(text)
+                or _SEPARATOR.match(text)
+                or (_JOURNAL.match(text) and _KERNEL_ENTRY.search(text))
+                or text.startswith("modprobe: ERROR: could not insert 'nvidia")
+            )
+        if prefix.form in ("dmesg-x", "dmesg-e") and prefix.stamp is None and prefix.delta is None:
+            return bool(BARE.match(prefix.message))
+        return prefix.is_kernel or prefix.writer in _WRITERS
+
+    def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
+        """Events in the order of the lines."""
+        yield from _Reading(source).events(lines)
+
+    def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
+        """The contract's view: lines, clock, boots, xids, sxids, other."""
+        reading = _Reading(source)
+        found = [event for event in reading.events(lines) if isinstance(event, Event)]
+        return view(found, reading.lines, reading.clocks, reading.boots)
+
+
+class _Reading:
+    """One pass over one log."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.lines = 0
+        self.clocks: dict[str, int] = {}
+        self._log = Log(source)
+        self._boot = BootReader()
+        self._xid = XidReader()
+        self._stall = StallReader()
+        self._kernel = (
+            self._xid.feed, SxidReader().feed, NvrmReader().feed, MemoryReader().feed, self._stall.feed, CrashReader().feed,
+            FaultReader().feed, IommuReader().feed, PcieReader().feed, EnvironmentReader().feed,
+        )  # fmt: skip
+        self._storage = StorageReader()
+        self._separators = 0
+
+    @property
+    def boots(self) -> int:
+        """Boots that the log shows at least a part of."""
+        begun = self._boot.boots
+        return begun if self._began_at_start or not self.clocks and not begun else begun + 1
+
+    _began_at_start = False
+
+    def _counted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        for line in lines:
+            self.lines += 1
+            yield line
+
+    def events(self, lines: Iterable[Line]) -> Iterator[Event | Trouble]:
+        log = self._log
+        for record in records(self._counted(lines)):
+            log.count += 1
+            self._one(record)
+            yield from log.ready()
+        yield from log.ready(everything=True)
+
+    def _one(self, record: Record) -> None:
+        log = self._log
+        form = record.stamp.clock.value if record.stamp else "none"
+        if record.prefixed:
+            if not self.clocks and self._boot.boots == 0:
+                began = self._boot.turn(record, log)
+                self._began_at_start = began
+            else:
+                began = self._boot.turn(record, log)
+            self.clocks[form] = self.clocks.get(form, 0) + 1
+        else:
+            began = self._boot.turn(record, log)
+            self._began_at_start = self._began_at_start or (began and not self.clocks)
+            if BARE.match(record.message):
+                self.clocks[form] = self.clocks.get(form, 0) + 1
+        if began:
+            self._xid.reboot()
+        if record.is_kernel:
+            for feed in self._kernel:
+                if feed(record, log):
+                    return
+        elif record.writer and "nvidia-persistenced" in record.writer and "Failed to query NVIDIA devices" in record.message:
+            log.emit("init_failure", record, what="no_device_files")
+            return
+        elif fabric_manager.is_writer(record.writer) or "fabricmanager" in record.message[:80]:
+            found = fabric_manager.judge(record.message, None, record.writer)
+            if found:
+                log.emit("fabric.manager", record, **found)
+            return
+        if not self._storage.feed(record, log):
+            self._boot.feed(record, log)
+
+
+PARSER = KernelLog()

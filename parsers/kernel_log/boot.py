@@ -1,0 +1,127 @@
+"""Where boots begin and how they end: separators, the kernel's banner, stops in order, lost lines.
+
+Texts: init/version.c, kernel/reboot.c, systemd's journal separators and targets, printk and journald rate limits.
+"""
+
+from __future__ import annotations
+
+import re
+
+from parsers.kernel_log.log import Log
+from parsers.kernel_log.record import Record
+from parsers.stamp import ClockKind
+
+_SEPARATOR = re.compile(r"\s{0,4}-- (?:Boot [0-9a-f]{8,40}|Reboot) --")
+_BANNER = re.compile(r"Linux version (\d[\w.+~-]{2,80})")
+_BUILD = re.compile(r"(?:PID: \d{1,10} (?:UID: \d{1,10} )?)?Comm: .{1,64}? (?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
+_TAINT = re.compile(r"^\s{0,8}(?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
+_WELCOME = re.compile(r"Welcome to (\S.{2,80}?)!$")
+_LOST = re.compile(
+    r"(\d{1,9}) (?:callbacks|messages|output lines|printk messages) (?:suppressed|dropped)|Missed (\d{1,9}) kernel messages"
+    r"|Suppressed (\d{1,9}) messages|: (\d{1,9}) messages lost due to rate-limiting|begin to drop messages due to rate-limiting"
+)
+_STOPPED: tuple[tuple[str, str], ...] = (
+    ("reboot: Restarting system", "restart"),
+    ("reboot: Power down", "power off"),
+    ("reboot: System halted", "halt"),
+    ("Restarting system.", "restart"),
+    ("Power down.", "power off"),
+)
+_TARGET = re.compile(
+    r"Reached target (?:\S{1,40}\.target - )?((?:System )?(?:Shutdown|Power-?[Oo]ff|Reboot|Restart|Halt|Final Step|Unmount All Filesystems|Late Shutdown Services))"
+)
+_POWER = re.compile(r"System is (powering down|rebooting|halting)|The system will (power off|reboot|halt) now|Shutting down\.$|Powering off\.$|Rebooting\.$")
+CLOCK_STEP = 1.0
+"""A boot clock that falls by more than this many seconds belongs to another boot."""
+
+
+class BootReader:
+    """Counts boots and says how they ended."""
+
+    def __init__(self) -> None:
+        self.boots = 0
+        self._last_uptime: float | None = None
+        self._boot_id: str | None = None
+        self._separator_at = -1_000
+        self._paired = False
+
+    def turn(self, record: Record, log: Log) -> bool:
+        """Whether a new boot begins with this record; called before every other reader."""
+        message = record.message
+        if not record.prefixed and _SEPARATOR.match(message):
+            self._begin(record, log, log.count)
+            return True
+        if record.boot_id and record.boot_id != self._boot_id:
+            first, self._boot_id = self._boot_id is None, record.boot_id
+            if not first:
+                self._begin(record, log, log.count)
+                return True
+        uptime = record.uptime
+        if uptime is None and record.stamp and record.stamp.clock is ClockKind.BOOT and record.prefixed:
+            uptime = record.stamp.value
+        began = False
+        if _BANNER.match(message.strip()) and record.is_kernel:
+            began = log.count - self._separator_at > 8
+        elif uptime is not None and self._last_uptime is not None and uptime < self._last_uptime - CLOCK_STEP:
+            began = log.count - self._separator_at > 8
+        if uptime is not None:
+            self._last_uptime = uptime
+        if began:
+            self._begin(record, log, log.count)
+            self._last_uptime = uptime
+        if record.uptime is not None and not self._paired and record.stamp is not None:
+            self._paired = True
+            log.emit("clock_pair", record, uncertainty=record.stamp.precision)
+        return began
+
+    def _begin(self, record: Record, log: Log, at: int) -> None:
+        self.boots += 1
+        self._separator_at = at
+        self._last_uptime = None
+        self._paired = False
+        log.emit("boot", record)
+
+    def feed(self, record: Record, log: Log) -> bool:
+        """Emits kernel facts, stops and lost lines; False when the line says none of these."""
+        message = record.message
+        if record.is_kernel:
+            if "Linux version" in message and (found := _BANNER.search(message)):
+                log.fact("kernel.version", found[1], record)
+                return True
+            if "ainted" in message and (found := _BUILD.search(message) or _TAINT.search(message)):
+                log.fact("kernel.version", found[1], record)
+                return True
+            for words, what in _STOPPED:
+                if message.strip().startswith(words):
+                    log.emit("shutdown", record, what=what)
+                    return True
+        if "suppressed" in message or "messages" in message or "dropped" in message:
+            if found := _LOST.search(message):
+                count = next((group for group in found.groups() if group), None)
+                log.emit("suppressed", record, count=int(count) if count else None)
+                return True
+        return self._userland(record, message, log)
+
+    def _userland(self, record: Record, message: str, log: Log) -> bool:
+        writer = record.writer or ""
+        if not writer.startswith("systemd") and not (record.is_kernel and message.startswith("systemd")):
+            if "exiting on signal 15" in message and "rsyslogd" in (writer + message[:40]):
+                log.emit("shutdown", record, what="syslog stopped")
+                return True
+            return False
+        if found := _TARGET.search(message):
+            log.emit("shutdown", record, what=found[1])
+            return True
+        if found := _POWER.search(message):
+            log.emit("shutdown", record, what=(found[1] or found[2] or found[0]).strip("."))
+            return True
+        if writer == "systemd-shutdown" or message.startswith("systemd-shutdown["):
+            log.emit("shutdown", record, what="systemd-shutdown")
+            return True
+        if writer == "systemd-journald" and ("Journal stopped" in message or "Received SIGTERM from PID 1" in message):
+            log.emit("shutdown", record, what="journal stopped")
+            return True
+        if found := _WELCOME.search(message):
+            log.fact("os", found[1], record)
+            return True
+        return False

@@ -1,0 +1,348 @@
+"""NCCL's own log, PyTorch's collective watchdog, Gloo set-up failures and nccl-tests results, in one text.
+
+NCCL: `host:pid:tid [cudaDev] [file:line] NCCL LEVEL text`, newer releases with `[date time]` in front of a WARN
+(nccl/src/debug.cc). PyTorch: `[rank0]:[E1130 20:14:45.294557233 ProcessGroupNCCL.cpp:689] text`, before 2.4 without a
+stamp (c10/util/Logging.cpp, ProcessGroupNCCL.cpp). nccl-tests: the table that `*_perf` programs print. Prefixes of
+launchers (Ray, torchrun, kubectl, mpirun) may stand in front; NCCL writes in one call, so another program's output
+may stand on the same line as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from parsers.contract import Line, Trouble
+from parsers.event import Actor, Event, fact
+from parsers.kernel_log import clock
+from parsers.span import SourceSpan
+from parsers.stamp import Stamp
+
+_LEVEL = re.compile(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
+_ORIGIN = re.compile(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
+_ANCHORED = re.compile(r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?\] |\d{1,3}(?:\.\d{1,3}){3}: |\[\d{1,5}\]:? ?|\[rank\d{1,5}\]: ?"
+                       r"|\d{1,5}: |\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?){0,3}"
+                       r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?: [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b")  # fmt: skip
+_BARE = re.compile(r"NCCL (?:WARN|ERROR) \S|NCCL version \d")
+_DATED = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] ")
+_GLOG = re.compile(r"\[([EWFI])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h|cc|cu)):(\d{1,6})\] ?(.*)", re.DOTALL)
+_GLOG_START = re.compile(
+    r"(?:\[(?:rank)?\d{1,5}\]:? ?|\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,3}"
+    r"\[[EWFI](?:\d{4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
+)  # fmt: skip
+_RANK_TAG = re.compile(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")
+_FILES = ("ProcessGroup", "TCPStore", "NCCLUtils", "socket.cpp", "FlightRecorder", "HashStore")
+
+_COMM = re.compile(r"\brank (\d{1,6}) nranks (\d{1,6})\b")
+_INIT = re.compile(r"Init (START|COMPLETE)")
+_VERSION = re.compile(r"NCCL version (\d[\w.+-]{1,32})")
+_SETTING = re.compile(r"\b(NCCL_[A-Z0-9_]{2,48}) set by environment to (\S.{0,300})")
+_RETURN = re.compile(r"[\w/.+-]{1,120}:\d{1,6} -> \d{1,3}\b")
+_VIA = re.compile(r"\bvia (\S.{1,60}?)(?: comm \S+.*)?$")
+_INFO: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("interface", re.compile(r"Bootstrap ?: Using (\S{1,120}(?:, dev \S{1,20})?)")),
+    ("interface", re.compile(r"NET/Socket ?: Using (.{1,200})")),
+    ("ib", re.compile(r"NET/IB ?: (Using .{1,200}|No device found\.?)")),
+    ("network", re.compile(r"Using network (\S{1,40})")),
+    ("gdr", re.compile(r"(GPU Direct RDMA (?:Disabled|Enabled))")),
+    ("cuda_driver", re.compile(r"cudaDriverVersion (\d{4,6})")),
+    ("connected", re.compile(r"Connected (all (?:rings|trees)|NVLS tree)")),
+    ("finished", re.compile(r"- ((?:Destroy|Abort) COMPLETE)")),
+    ("mnnvl", re.compile(r"MNNVL busId \S+ fabric UUID \S+ cliqueId \S+ (state \d+)")),
+    ("topology_file", re.compile(r"Loading topology file (\S{1,300})")),
+    ("p2p", re.compile(r"(P2P is disabled.{0,120}|Could not enable P2P.{0,120}|isAllDirectP2p \d.{0,60})")),
+    ("port", re.compile(r"(NET/IB ?: .{0,60}[Gg]ot async event.{0,80})")),
+)
+
+_TIMEOUT = re.compile(
+    r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d{1,12}), OpType=(\w{1,32})(?:, NumelIn=(\d{1,18}))?(?:, NumelOut=(\d{1,18}))?"
+    r"(?:, Timeout\(ms\)=(\d{1,12}))?\)(?: ran for (\d{1,12}) milliseconds)?"
+)  # fmt: skip
+_LAST_WORK = re.compile(r"[Ll]ast enqueued (?:NCCL )?work: (-?\d{1,12}), last completed (?:NCCL )?work: (-?\d{1,12})")
+_SIGNALLED = re.compile(r"due to a collective timeout from\s{1,3}rank (\d{1,6})")
+_QUIET = re.compile(r"destroy_process_group\(\) was not called|Environment variable \S+ is deprecated|preparing to dump debug info"
+                    r"|First PG on this rank to signal|Using (?:non-device|device) (?:mesh|as)|Guessing device ID|using GPU \d+ (?:as|to perform)")  # fmt: skip
+_GLOO = re.compile(r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]|gloo::\w{2,12}Exception")
+
+_ROW = re.compile(r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6})\s{1,10}(.{1,120})$")
+_OUT_OF_BOUNDS = re.compile(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
+_BANDWIDTH = re.compile(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}([\d.]{1,16})")
+_TEST_GPU = re.compile(r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255}) device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})")
+
+
+@dataclass(slots=True, frozen=True)
+class Said:
+    """One NCCL line taken apart. `device` is the CUDA device number, not the rank."""
+
+    level: str
+    message: str
+    host: str | None = None
+    pid: int | None = None
+    device: int | None = None
+    place: str | None = None
+    stamp: Stamp | None = None
+
+
+def take_apart(text: str) -> Said | None:
+    """NCCL's part of a line, whatever stands before it; None when NCCL did not speak."""
+    found = _LEVEL.search(text)
+    if not found:
+        return None
+    before, message = text[: found.start()], text[found.end() :]
+    origin = _ORIGIN.search(before[-420:])
+    if origin is None:
+        return Said(found[1], message.strip()) if not before.strip(" |>") else None
+    lead = before[: len(before) - len(origin[0])]
+    dated = _DATED.search(lead[-64:])
+    stamp = clock.iso(dated[1] or dated[2]) if dated else None
+    return Said(found[1], message.strip(), origin[1], int(origin[2]), int(origin[4]), origin[5], stamp)
+
+
+class _Reading:
+    """One pass over a text: which process has which rank, and what was said already."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.ranks: dict[tuple[str | None, int | None, int | None], int] = {}
+        self.seen: set[tuple[str, ...]] = set()
+        self.timeouts: set[tuple[int | None, int, str]] = set()
+        self.enqueued: dict[int, tuple[int, Event]] = {}
+        self.wrong = 0
+        self.result: Event | None = None
+
+    def once(self, *key: str) -> bool:
+        """True the first time only."""
+        if key in self.seen or len(self.seen) > 20_000:
+            return False
+        self.seen.add(key)
+        return True
+
+    def read(self, lines: Iterable[Line]) -> Iterator[Event]:
+        for line in lines:
+            text = line.text
+            if "NCCL" in text and (said := take_apart(text)) is not None:
+                yield from self._nccl(line, said)
+            elif "NCCL version" in text and (found := _VERSION.match(text.strip())) and self.once("version", found[1]):
+                yield fact("nccl.version", found[1], line.span(self.source), text, stamp=line.outer)
+            elif ("pp:" in text or "Watchdog caught" in text) and ("[" in text or "what()" in text):
+                yield from self._torch(line, text)
+            elif "gloo" in text or "Gloo" in text:
+                yield from self._gloo(line, text)
+            elif text.startswith("#") or (self.wrong >= 0 and text[:1] == " " and "  " in text):
+                yield from self._table(line, text)
+        if self.result is not None:
+            yield self.result
+
+    def _nccl(self, line: Line, said: Said) -> Iterator[Event]:
+        span, text = line.span(self.source), line.text
+        stamp = said.stamp or line.outer
+        where = (said.host, said.pid, said.device)
+        if comm := _COMM.search(said.message):
+            self.ranks.setdefault(where, int(comm[1]))
+        rank = self.ranks.get(where)
+        actor = Actor(pid=said.pid, rank=rank, host=said.host or line.host)
+        if said.level in ("WARN", "ERROR"):
+            fields: dict[str, Any] = {"message": said.message, "rank": rank, "host": said.host, "device": said.device,
+                                      "place": said.place}  # fmt: skip
+            yield Event("collective.nccl_warn", span, text, stamp, actor, {k: v for k, v in fields.items() if v is not None})
+            return
+        if (setting := _SETTING.search(said.message)) and self.once(setting[1], setting[2]):
+            yield fact(f"env.{setting[1]}", setting[2].strip().removesuffix("."), span, text, stamp=stamp, actor=actor)
+            return
+        if (version := _VERSION.search(said.message)) and self.once("version", version[1]):
+            yield fact("nccl.version", version[1], span, text, stamp=stamp, actor=actor)
+            return
+        if comm and (step := _INIT.search(said.message)):
+            yield Event("collective.nccl_init", span, text, stamp, actor,
+                        {"step": step[1].lower(), "rank": int(comm[1]), "nranks": int(comm[2])})  # fmt: skip
+            return
+        what, value = self._telling(said)
+        if what and value and self.once(what, value, str(rank) if what in ("connected", "finished", "return") else ""):
+            yield Event("collective.nccl_info", span, text, stamp, actor, {"what": what, "value": value})
+
+    def _telling(self, said: Said) -> tuple[str | None, str | None]:
+        message = said.message
+        if found := _RETURN.match(message):
+            return "return", found[0]
+        if " via " in message and (found := _VIA.search(message)):
+            return "transport", found[1]
+        for what, pattern in _INFO:
+            if found := pattern.search(message):
+                return what, found[1].strip()
+        return None, None
+
+    def _torch(self, line: Line, text: str) -> Iterator[Event]:
+        found = _GLOG.search(text)
+        message = found[8] if found else text
+        if found and not found[6].rpartition("/")[2].startswith(_FILES):
+            return
+        tagged = _RANK_TAG.search(text)
+        rank = int(tagged[1] or tagged[2]) if tagged else None
+        stamp = line.outer
+        if found and found[2]:
+            written = f"{found[2]}{found[3]} {found[4]}.{found[5]}"
+            stamp = _month_day(written, int(found[2]), int(found[3]), found[4], found[5]) or stamp
+        span = line.span(self.source)
+        actor = Actor(rank=rank, host=line.host)
+        if work := _TIMEOUT.search(message):
+            seq, op = int(work[1]), work[2]
+            if (rank, seq, op) in self.timeouts:
+                return
+            self.timeouts.add((rank, seq, op))
+            fields: dict[str, Any] = {"op": op, "seq": seq, "rank": rank, "timeout_ms": int(work[5]) if work[5] else None,
+                                      "numel": int(work[3]) if work[3] else None, "ran_ms": int(work[6]) if work[6] else None}  # fmt: skip
+            yield Event("collective.watchdog_timeout", span, text, stamp, actor, {k: v for k, v in fields.items() if v is not None})
+            return
+        if not found or found[1] not in "EFW" or (found[1] != "E" and _QUIET.search(message)):
+            if not found or found[1] != "I" or not _LAST_WORK.search(message):
+                return
+        event = Event("collective.nccl_warn", span, text, stamp, actor,
+                      {"message": message.strip(), "place": f"{found[6]}:{found[7]}"} | ({"rank": rank} if rank is not None else {}))  # fmt: skip
+        if _QUIET.search(message):
+            return
+        yield event
+        yield from self._behind(message, rank, span, text, stamp, actor)
+
+    def _behind(self, message: str, rank: int | None, span: SourceSpan, text: str, stamp: Stamp | None,
+                actor: Actor) -> Iterator[Event]:  # fmt: skip
+        """A rank whose last work lies before the one that timed out elsewhere never arrived at it.
+
+        "Received a dump signal … from rank N" with nothing in flight says so about the speaker itself.
+        """
+        work = _LAST_WORK.search(message)
+        if work is None or rank is None:
+            return
+        enqueued, completed = int(work[1]), int(work[2])
+        late = [seq for other, seq, _ in self.timeouts if other != rank]
+        signalled = _SIGNALLED.search(message)
+        behind = (signalled is not None and int(signalled[1]) != rank and enqueued == completed) or (
+            bool(late) and enqueued < min(late) and not any(other == rank for other, _, _ in self.timeouts)
+        )
+        if behind and self.once("behind", str(rank)):
+            op = next((name for _, seq, name in self.timeouts if seq == enqueued + 1), None)
+            fields: dict[str, Any] = {"rank": rank, "seq": enqueued}
+            if op:
+                fields["op"] = op
+            yield Event("collective.rank_behind", span, text, stamp, actor, fields)
+
+    def _gloo(self, line: Line, text: str) -> Iterator[Event]:
+        found = _GLOO.search(text)
+        if found and ("rror" in text or "failed" in text or "refused" in text or "Timed out" in text):
+            tagged = _RANK_TAG.search(text)
+            rank = int(tagged[1] or tagged[2]) if tagged else None
+            message = text[found.start():].strip()
+            yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(rank=rank, host=line.host),
+                        {"message": message} | ({"rank": rank} if rank is not None else {}))  # fmt: skip
+
+    def _table(self, line: Line, text: str) -> Iterator[Event]:
+        span = line.span(self.source)
+        if gpu := _TEST_GPU.match(text):
+            rank, pid, host, _, address, name = gpu.groups()
+            self.ranks.setdefault((host, int(pid), int(gpu[4])), int(rank))
+            yield fact("gpu.name", name.strip(), span, text, stamp=line.outer,
+                       actor=Actor(gpu=address.lower().removesuffix(".0"), rank=int(rank), host=host))  # fmt: skip
+        elif found := _OUT_OF_BOUNDS.match(text):
+            self.result = Event("collective.result", span, text, line.outer, Actor(host=line.host),
+                                {"wrong": max(int(found[1]), self.wrong)})  # fmt: skip
+        elif found := _BANDWIDTH.match(text):
+            wrong = self.result.fields["wrong"] if self.result else self.wrong
+            self.result = None
+            yield Event("collective.result", span, text, line.outer, Actor(host=line.host),
+                        {"wrong": wrong, "bandwidth": float(found[1]) if found[1].count(".") < 2 else None})  # fmt: skip
+            self.wrong = 0
+        elif row := _ROW.match(text):
+            # time, algbw, busbw, #wrong once out of place and once in place
+            columns = row[6].split()
+            for at in (3, 7):
+                if len(columns) > at and columns[at].isdigit():
+                    self.wrong += int(columns[at])
+
+
+def _month_day(written: str, month: int, day: int, time: str, fraction: str) -> Stamp | None:
+    return clock.wall(written, f"{month}月", str(day), time, fraction)
+
+
+class NcclLog:
+    """Reads collective-communication logs (see the module)."""
+
+    name: ClassVar[str] = "nccl_log"
+    kind: ClassVar[str] = "collective"
+    marks: ClassVar[tuple[bytes, ...]] = (
+        b"NCCL WARN", b"NCCL ERROR", b"set by environment", b"Init START", b"Init COMPLETE", b"NCCL version", b"Watchdog caught",
+        b"ProcessGroupNCCL", b"ProcessGroupGloo", b"TCPStore.cpp", b"socket.cpp", b"NCCLUtils", b"connectFullMesh", b"gloo/transport",
+        b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network", b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
+        b" -> 3", b" -> 5", b" -> 6", b"# Out of bounds", b"# Avg bus", b"#  Rank", b"MNNVL", b"P2P is disabled",
+    )  # fmt: skip
+
+    def sniff(self, head: str) -> float:
+        """By the share of lines that NCCL, the watchdog or a collective test wrote."""
+        own = watchdog = other = 0
+        for text in head.split("\n")[:600]:
+            if not text.strip():
+                continue
+            if "NCCL" in text and take_apart(text) is not None:
+                own += 1
+            elif _GLOG_START.match(text):
+                watchdog += 1
+            elif text.startswith("#") and ("nThread" in text or "Collective test" in text or "Avg bus" in text):
+                own += 2
+            else:
+                other += 1
+        total = own + watchdog + other
+        if not total or not (own or watchdog):
+            return 0.0
+        share = (own + watchdog) / total
+        if share >= 0.5:
+            return 0.95
+        if share >= 0.25 and own:
+            return 0.6
+        return 0.2 if share >= 0.05 else 0.1
+
+    def claims(self, text: str) -> bool:
+        """NCCL's own prefix, the watchdog's, or a bare `NCCL WARN`, at the start of the line."""
+        return bool(_ANCHORED.match(text) or _BARE.match(text) or _GLOG_START.match(text))
+
+    def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
+        """Events in the order of the lines; a line that only repeats what was said before yields none."""
+        yield from _Reading(source).read(lines)
+
+    def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
+        """`{"lines", "version", "ranks", "inits", "settings", "transports", "interfaces", "warnings", "timeouts",
+        "behind", "results"}`."""
+        count = 0
+
+        def counted() -> Iterator[Line]:
+            nonlocal count
+            for line in lines:
+                count += 1
+                yield line
+
+        events = list(_Reading(source).read(counted()))
+
+        def rows(kind: str) -> list[dict[str, Any]]:
+            return [
+                {"time": event.stamp.text if event.stamp else None, "line": event.span.first_line, **event.fields}
+                for event in events if event.kind == kind
+            ]  # fmt: skip
+
+        facts = {event.fields["name"]: event.fields["value"] for event in events if event.kind == "fact"}
+        infos = rows("collective.nccl_info")
+        inits = rows("collective.nccl_init")
+        return {
+            "lines": count,
+            "version": facts.get("nccl.version"),
+            "ranks": sorted({row["rank"] for row in inits}),
+            "inits": inits,
+            "settings": {name.removeprefix("env."): value for name, value in facts.items() if name.startswith("env.")},
+            "transports": sorted({row["value"] for row in infos if row["what"] == "transport"}),
+            "interfaces": sorted({row["value"] for row in infos if row["what"] in ("interface", "ib", "network")}),
+            "warnings": rows("collective.nccl_warn"),
+            "timeouts": rows("collective.watchdog_timeout"),
+            "behind": rows("collective.rank_behind"),
+            "results": rows("collective.result"),
+        }
+
+
+PARSER = NcclLog()
