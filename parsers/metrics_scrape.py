@@ -1,7 +1,7 @@
 """Prometheus text of inference servers and DCGM: one or several scrapes in a file.
 
-Format: https://prometheus.io/docs/instrumenting/exposition_formats/. Every line is read on its own, so a scrape that was
-cut or mixed with other output keeps its good samples. vLLM's gauges are copies which the API server holds: they stay at
+Format: https://prometheus.io/docs/instrumenting/exposition_formats/. Every line is read on its own, so a scrape that
+was cut or mixed with other output keeps its good samples. vLLM's gauges are copies which the API server holds: they stay at
 their last value when the engine is frozen, and one scrape alone shows neither progress nor a stall.
 """
 
@@ -31,9 +31,7 @@ LABEL = re.compile(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\]|\\.)*
 COMMENT = re.compile(r"# (?P<what>HELP|TYPE) (?P<name>\S{1,200})")
 MARKUP = re.compile(r"\s*<(?:!doctype html|html|head|body|title|h1|center|hr|p>|/)", re.IGNORECASE)
 HTTP_HEADER = re.compile(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})")
-KNOWN_NAME = re.compile(
-    r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|trtllm_|nv_inference|tgi_|ray_)"
-)
+KNOWN_NAME = re.compile(r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|trtllm_|tgi_|ray_)")
 NAME_AT_START = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*[{ ]")
 
 # Counters and gauges whose line is quoted for a scrape, best first.
@@ -184,7 +182,12 @@ class _Reading:
             self.scrape.headers.add(key)
 
     def _sample(self, found: re.Match[str], text: str, line: Line) -> Iterator[Scrape | Trouble]:
-        name, value = found["name"], float(found["value"])
+        name = found["name"]
+        try:
+            value = float(found["value"])
+        except ValueError:
+            yield from self._bad(line, "a value is no number", "corrupt")
+            return
         key = name + (found["labels"] or "")
         if self.scrape.samples and key == self.scrape.first_key:
             yield from self._end()
@@ -319,7 +322,7 @@ class MetricsScrape:
             yield Event("gpu_samples.sample", line.span(source), line.text, stamp, actor, fields)
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
-        """`scrapes` (time, values, reasons, source, model) and `differences` between each two that follow one another."""
+        """`scrapes` (time, values, reasons, source, info) and `differences` between each two that follow."""
         scrapes = [found for found in _Reading(source).walk(lines) if isinstance(found, Scrape)]
         view = [
             {
