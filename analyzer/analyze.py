@@ -1,0 +1,78 @@
+"""The whole trip, from paths to a report. A pure function of its input: no global state, no network, no writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from analyzer.intake.budget import Budget
+from analyzer.intake.read import Read, read_source
+from analyzer.intake.sources import walk
+from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.facts import collect
+from analyzer.reasoning.next_steps import next_steps
+from analyzer.reasoning.observe import observe
+from analyzer.reasoning.patterns import Sightseer
+from analyzer.reasoning.rank import Candidate, rank
+from analyzer.reasoning.rulebook import Rulebook, load
+from analyzer.reasoning.verdict import Signs, decide, signs
+from analyzer.report import Report
+from analyzer.timeline.timeline import Timeline
+from parsers.contract import Trouble
+from parsers.event import Event
+
+
+@dataclass(slots=True)
+class Analysis:
+    """Every intermediate result, for `rules explain`, `timeline` and tests."""
+
+    bundle: Bundle
+    ranked: list[Candidate]
+    signs: Signs
+    troubles: list[Trouble]
+    rulebook: Rulebook
+    paths: list[str]
+    started: float
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+def read(paths: Sequence[str], rulebook: Rulebook, budget: Budget) -> tuple[Bundle, list[Trouble]]:
+    """Intake, recognition, parsing and the scan for patterns; facts, timeline and observations on top."""
+    troubles: list[Trouble] = []
+    sightseer = Sightseer(rulebook.patterns, budget)
+    reads: list[Read] = []
+    for source in walk(list(paths), budget, troubles):
+        reads += read_source(source, sightseer, budget)
+    events: list[Event] = [event for one in reads for event in one.events]
+    by_kind: dict[str, list[Event]] = {}
+    for event in events:
+        by_kind.setdefault(event.kind, []).append(event)
+    timeline = Timeline()
+    bundle = Bundle(reads, by_kind, collect(events), sightseer.seen, timeline, slow_patterns=sightseer.slow)
+    timeline.align()
+    observe(bundle)
+    troubles += [trouble for one in reads for trouble in one.troubles]
+    for key in sorted(sightseer.slow):
+        troubles.append(Trouble("rules", "limit", f"the pattern {key} ran into its time limit and was not used further"))
+    return bundle, troubles
+
+
+def investigate(paths: Sequence[str], rulebook: Rulebook | None = None, budget: Budget | None = None) -> Analysis:
+    """Read, match and rank."""
+    started = time.monotonic()
+    rulebook = rulebook if rulebook is not None else load()
+    bundle, troubles = read(paths, rulebook, budget if budget is not None else Budget())
+    troubles += [Trouble("rules", "corrupt", fault) for fault in rulebook.faults]
+    ranked = rank(rulebook, bundle)
+    return Analysis(bundle, ranked, signs(bundle), troubles, rulebook, list(paths), started)
+
+
+def analyze(paths: Sequence[str], rulebook: Rulebook | None = None, budget: Budget | None = None) -> Report:
+    """The report on `paths` (files, folders, archives, `-` for standard input)."""
+    from analyzer.compose import compose
+
+    analysis = investigate(paths, rulebook, budget)
+    verdict, summary = decide(analysis.ranked, analysis.bundle, analysis.signs, analysis.troubles)
+    steps = next_steps(analysis.ranked, analysis.bundle, analysis.signs)
+    return compose(analysis, verdict, summary, steps)

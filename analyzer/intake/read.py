@@ -1,0 +1,293 @@
+"""Read every source once: recognise it, hand its lines to its parser, and let the rules' patterns see each line.
+
+Of a text up to `Budget.whole_lines` the parser gets every line. Of a longer one it gets the lines of both ends and, in
+between, those that hold one of its marks; stage 1 finds them without a Python loop over lines (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from analyzer.intake.budget import Budget
+from analyzer.intake.recognise import binary_parser, parts, text_parser
+from analyzer.intake.scan import Scanner, scanner_for
+from analyzer.intake.sources import HEAD, Peek, Source
+from analyzer.intake.text import Block, blocks, clip, decode, without_ansi
+from analyzer.intake.transport import Transport, transports_of, unwrap
+from analyzer.reasoning.patterns import PROSE, Sightseer
+from parsers.contract import BinaryParser, Line, TextParser, Trouble
+from parsers.event import Event
+
+
+@dataclass(slots=True)
+class Read:
+    """One artifact as it was read. `lines` = physical lines of this part, `known` = those its parser or a rule knows."""
+
+    path: str
+    parser: str | None
+    kind: str
+    size: int = 0
+    lines: int = 0
+    known: int = 0
+    nonblank: int = 0
+    events: list[Event] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    transports: tuple[str, ...] = ()
+    first_line: Line | None = None
+    last_line: Line | None = None
+    part: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Read to its end, nothing cut or left out."""
+        return not any(t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported") for t in self.troubles)
+
+
+def read_source(source: Source, sightseer: Sightseer, budget: Budget) -> list[Read]:
+    """Everything in one source, as one `Read` a part. Never raises for bad input."""
+    peek = Peek(source.stream)
+    source.stream = peek
+    head = peek.peek(HEAD)
+    if not head:
+        empty = Read(source.name, None, "empty")
+        empty.troubles += source.truncated
+        return [empty]
+    binary = binary_parser(head[:4096])
+    if binary is not None:
+        return [_read_binary(source, binary, budget)]
+    if _opaque(head):
+        return [Read(source.name, None, "unknown", source.size or 0,
+                     troubles=[Trouble(source.name, "unsupported", "binary content that no parser knows")])]
+    return _read_text(source, head, sightseer, budget)
+
+
+def _opaque(head: bytes) -> bool:
+    from analyzer.intake.text import encoding_of
+
+    if encoding_of(head) is not None:
+        return False
+    sample = head[:4096].replace(b"\0", b"")  # blocks of NUL are what a crash leaves in a log
+    control = sum(1 for byte in sample if byte < 9 or 13 < byte < 27 or byte in (28, 29, 30, 31))
+    return bool(sample) and control > 0.1 * len(sample)
+
+
+def _read_binary(source: Source, parser: BinaryParser, budget: Budget) -> Read:
+    file = source.spool(budget)
+    read = Read(source.name, parser.name, parser.kind)
+    for item in guarded(lambda: parser.read_binary(file, source.name), source.name, parser.name):
+        (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+    file.seek(0, 2)
+    read.size = file.tell()
+    read.troubles += source.truncated
+    read.known = read.nonblank = 1
+    return read
+
+
+def guarded(start: Callable[[], Iterator[Event | Trouble]], source: str, parser: str) -> Iterator[Event | Trouble]:
+    """The items of a parser; a fault inside it ends this source with a trouble and costs nothing already read."""
+    try:
+        yield from start()
+    except Exception as problem:  # a parser must not raise; if one does, the rest of the bundle still counts
+        yield Trouble(source, "corrupt", f"the parser {parser} stopped on this input "
+                                         f"({type(problem).__name__}: {problem}): what it read before is kept")
+
+
+def _read_text(source: Source, head: bytes, sightseer: Sightseer, budget: Budget) -> list[Read]:
+    troubles: list[Trouble] = list(source.truncated)
+    stream = blocks(source.name, source.stream, head, budget, troubles)
+    first = next(stream)
+    sample = decode(without_ansi(first.data[:HEAD]))
+    stack = transports_of(sample)
+    payload = "\n".join(unwrap(stack, line).text for line in sample.split("\n")) if stack else sample
+    whole = text_parser(payload)
+    second = next(stream, None)
+    if second is None or (second.last and not second.data):
+        reads = _read_short(source, first, whole, stack, sightseer, budget)
+    elif len(first.data) + len(second.data) <= budget.whole_lines and second.last:
+        joined = Block(first.data + second.data, 0, 1, last=True)
+        reads = _read_short(source, joined, whole, stack, sightseer, budget)
+    else:
+        reads = [_read_long(source, chain([first, second], stream), whole, stack, sightseer, budget)]
+    for read in reads:
+        read.troubles = troubles + read.troubles if read is reads[0] else [*read.troubles]
+        read.transports = tuple(one.name for one in stack)
+    return reads
+
+
+def lines_of(block: Block, stack: tuple[Transport, ...], budget: Budget) -> Iterator[Line]:
+    """Every line of a block, transports taken off, partial records joined."""
+    offset, number = block.offset, block.first_line
+    held: Line | None = None
+    pieces = block.data.split(b"\n")
+    if pieces and not pieces[-1]:
+        pieces.pop()
+    for raw in pieces:
+        end = offset + len(raw)
+        text = clip(decode(without_ansi(raw)), budget.line_kept)
+        text = text.removesuffix("\r")
+        if stack:
+            inner = unwrap(stack, text)
+            line = Line(number, offset, end, inner.text, inner.stamp, inner.host)
+            if held is not None:
+                held.text = clip(held.text + line.text, budget.line_kept)
+                held.end = end
+                line = held
+            if inner.partial and len(line.text) < budget.line_kept:
+                held = line
+            else:
+                held = None
+                yield line
+        else:
+            yield Line(number, offset, end, text)
+        offset, number = end + 1, number + 1
+    if held is not None:
+        yield held
+
+
+def _read_short(source: Source, block: Block, whole: TextParser | None, stack: tuple[Transport, ...],
+                sightseer: Sightseer, budget: Budget) -> list[Read]:
+    lines = list(lines_of(block, stack, budget))
+    grouped = parts(lines, whole)
+    reads: list[Read] = []
+    for parser, mine in grouped:
+        kind = parser.kind if parser is not None else PROSE
+        literals = sightseer.patterns.literals_for(kind)
+        names = list(literals)
+        scanner = scanner_for(names, 0)
+        read = Read(source.name, parser.name if parser is not None else None, kind)
+        if len(grouped) > 1:
+            read.part = f"{len(mine)} of {len(lines)} lines"
+        _account(read, mine)
+        found_lines = 0
+        for line, wanted in _candidates(mine, scanner, [literals[name] for name in names]):
+            if sightseer.look(source.name, kind, line, wanted):
+                found_lines += 1
+        read.size = sum(line.end - line.start + 1 for line in mine) if len(grouped) > 1 else len(block.data)
+        if parser is not None:
+            for item in guarded(lambda p=parser, m=mine: p.read(iter(m), source.name), source.name, parser.name):  # type: ignore[misc]
+                (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+            read.known = read.nonblank
+        else:
+            read.known = found_lines
+        reads.append(read)
+    return reads or [Read(source.name, None, "empty")]
+
+
+def _account(read: Read, lines: list[Line]) -> None:
+    read.lines = len(lines)
+    read.nonblank = sum(1 for line in lines if line.text.strip())
+    read.first_line, read.last_line = (lines[0], lines[-1]) if lines else (None, None)
+
+
+def _candidates(lines: list[Line], scanner: Scanner, patterns: list[tuple[int, ...]]) -> Iterator[tuple[Line, set[int]]]:
+    """Lines that hold a literal, with the patterns to be tried on each: one scan over all payload text."""
+    encoded = [line.text.encode("utf-8", "surrogateescape") for line in lines]
+    starts, at = [], 0
+    for text in encoded:
+        starts.append(at)
+        at += len(text) + 1
+    wanted: dict[int, set[int]] = {}
+    for end, literal in scanner.scan(b"\n".join(encoded)):
+        wanted.setdefault(bisect_right(starts, end - 1) - 1, set()).update(patterns[literal])
+    for index in sorted(wanted):
+        yield lines[index], wanted[index]
+
+
+def _read_long(source: Source, stream: Iterator[Block], whole: TextParser | None, stack: tuple[Transport, ...],
+               sightseer: Sightseer, budget: Budget) -> Read:
+    kind = whole.kind if whole is not None else PROSE
+    read = Read(source.name, whole.name if whole is not None else None, kind)
+    literals = sightseer.patterns.literals_for(kind)
+    marks = {mark.lower() for mark in whole.marks} if whole is not None else set()
+    names = list(dict.fromkeys([*literals, *marks]))
+    scanner = scanner_for(names, None)
+    wanted = [literals.get(name, ()) for name in names]
+    marked = [name in marks for name in names]
+    everything = whole is not None and not whole.marks
+
+    def lines() -> Iterator[Line]:
+        begin = True
+        held: list[Block] = []  # the last blocks, until it is known whether they are the end
+        for block in chain(stream, [None]):
+            if block is not None:
+                held.append(block)
+                if len(held) < 3 and not block.last:
+                    continue
+            while held and (block is None or len(held) > 2):
+                current = held.pop(0)
+                edge = begin or (block is None and sum(len(b.data) for b in held) < budget.edge)
+                begin = False
+                read.size += len(current.data)
+                read.lines += current.data.count(b"\n") + (1 if current.last and current.data else 0)
+                yield from _block(current, edge)
+
+    def _block(block: Block, edge: bool) -> Iterator[Line]:
+        if edge or everything or stack:
+            mine = list(lines_of(block, stack, budget))
+            if not mine:
+                return
+            if read.first_line is None:
+                read.first_line = mine[0]
+            read.last_line = mine[-1]
+            looks = {line.number: pats for line, pats in _candidates(mine, scanner, list(enumerate_sets))}
+            for line in mine:
+                codes = looks.get(line.number)
+                hit_mark = False
+                if codes is not None:
+                    plain = {code for code in codes if code >= 0}
+                    hit_mark = -1 in codes
+                    if plain:
+                        sightseer.look(source.name, kind, line, plain)
+                read.nonblank += 1
+                if edge or everything or hit_mark:
+                    yield line
+            return
+        data = without_ansi(block.data)
+        hits = scanner.scan(data)
+        if not hits:
+            return
+        raw = block.data
+        same = raw is data
+        raw_lines: list[bytes] | None = None
+        number, counted, position = block.first_line, 0, 0
+        while position < len(hits):
+            at = hits[position][0] - 1
+            start = data.rfind(b"\n", 0, at) + 1
+            stop = data.find(b"\n", at)
+            stop = len(data) if stop < 0 else stop
+            number += data.count(b"\n", counted, start)
+            counted = start
+            patterns: set[int] = set()
+            is_marked = False
+            while position < len(hits) and hits[position][0] <= stop:
+                literal = hits[position][1]
+                patterns.update(wanted[literal])
+                is_marked = is_marked or marked[literal]
+                position += 1
+            if same:
+                begin_at, end_at = block.offset + start, block.offset + stop
+            else:
+                if raw_lines is None:
+                    raw_lines = raw.split(b"\n")
+                begin_at = block.offset + sum(len(one) + 1 for one in raw_lines[:number - block.first_line])
+                end_at = begin_at + len(raw_lines[number - block.first_line])
+            text = clip(decode(data[start:stop]), budget.line_kept).removesuffix("\r")
+            line = Line(number, begin_at, end_at, text)
+            if patterns:
+                sightseer.look(source.name, kind, line, patterns)
+            if is_marked:
+                yield line
+
+    enumerate_sets = [(*pats, -1) if is_mark else pats for pats, is_mark in zip(wanted, marked, strict=True)]
+    feed = lines()
+    if whole is not None:
+        for item in guarded(lambda: whole.read(feed, source.name), source.name, whole.name):
+            (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+    for _ in feed:  # notes, or what a parser that stopped early left: the rules' patterns still see it
+        pass
+    read.nonblank = read.lines
+    read.known = read.lines if whole is not None else 0
+    return read

@@ -1,0 +1,58 @@
+"""Everything that was read of one input, as the reasoning sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from analyzer.intake.read import Read
+from analyzer.reasoning.facts import Facts
+from analyzer.reasoning.patterns import Sightings
+from analyzer.timeline.timeline import Place, Timeline
+from parsers.event import Event
+
+
+@dataclass(slots=True)
+class Observation:
+    """What events add up to: a name of the vocabulary, fields, and the events that it rests on (the telling one first)."""
+
+    name: str
+    events: list[Event]
+    fields: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Artifacts, events by kind, facts, sightings of patterns, observations, and the timeline."""
+
+    reads: list[Read]
+    by_kind: dict[str, list[Event]]
+    facts: Facts
+    sightings: dict[str, Sightings]
+    timeline: Timeline
+    observations: dict[str, list[Observation]] = field(default_factory=dict)
+    slow_patterns: set[str] = field(default_factory=set)
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Events of these kinds, in the order of reading."""
+        return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    def observed(self, name: str) -> list[Observation]:
+        """Observations of that name."""
+        return self.observations.get(name, [])
+
+    def place(self, event: Event) -> Place:
+        """Where an event stands on the timeline."""
+        return self.timeline.place(event.span, event.stamp)
+
+    def kinds(self) -> set[str]:
+        """The kinds of artifacts that were read."""
+        return {read.kind for read in self.reads if read.lines or read.events}
+
+    def looked(self, kind: str) -> bool:
+        """Whether an artifact of this kind was read to its end: only then does absence count."""
+        return any(read.kind == kind and read.complete for read in self.reads if read.lines or read.events)
+
+    def sources_of(self, kind: str) -> Iterator[Read]:
+        """Artifacts of a kind."""
+        return (read for read in self.reads if read.kind == kind)

@@ -1,0 +1,163 @@
+"""Every clause of every rule gets one of four answers: seen, contradicted, absent where we looked, not checkable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.evidence import Answer, Finding, Record
+from analyzer.reasoning.facts import Gate, gate, holds
+from analyzer.reasoning.patterns import PROSE, Sighting
+from analyzer.reasoning.rule import Clause, Rule, Strength
+from analyzer.timeline.readings import reading_of
+from analyzer.timeline.timeline import before
+from parsers.event import Event
+
+# Which kinds of artifact could have shown an observation: absence counts only where one of them was read to its end.
+SHOWN_BY: dict[str, tuple[str, ...]] = {
+    "flat_counter": ("metrics",), "moving_counter": ("metrics",), "zero_throughput_running": ("server_log",),
+    "slow_but_moving": ("server_log",), "serving_progress": ("server_log", "metrics"), "open_phase": ("server_log",),
+    "open_bar": ("server_log",), "waits_after_ready": ("server_log",), "waits_then_progress": ("server_log",),
+    "ready_reached": ("server_log",), "orderly_stop": ("server_log",), "abrupt_end": ("server_log",),
+    "same_stack_twice": ("stacks",), "thread_waits": ("stacks",), "engine_waits_for_worker": ("stacks",),
+    "idle_engine_stack": ("stacks",), "idle_spin": ("stacks",), "gil_held": ("stacks",), "lock_cycle": ("stacks",),
+    "stopped_process": ("process", "stacks"), "busy_but_cool": ("gpu_samples",), "busy_and_working": ("gpu_samples",),
+    "gpu_idle": ("gpu_samples",), "repeated_fault_same_unit": ("kernel_log",), "fault_many_units": ("kernel_log",),
+    "first_xid": ("kernel_log",), "host_stopped": ("kernel_log",), "no_resident_kernel": ("cuda_core",),
+    "rank_behind": ("collective",), "rank_count_mismatch": ("collective",), "nccl_silence_after_init": ("collective", "server_log"),
+    "many_downloads": ("server_log",), "download_without_end": ("server_log", "stacks"), "late_progress": ("server_log",),
+}
+
+
+def gates(rule: Rule, bundle: Bundle) -> list[Gate]:
+    """How the rule's environment gates stand."""
+    return [gate(bundle.facts, name, condition) for name, condition in rule.applies.items()]
+
+
+def findings(rule: Rule, bundle: Bundle) -> list[Finding]:
+    """The answers to all clauses of one rule."""
+    answered: dict[str, Finding] = {}
+    for side, clauses in (("for", rule.for_), ("against", rule.against)):
+        for clause in clauses:
+            answered[clause.id] = _answer(rule, clause, side, bundle)
+    for finding in answered.values():
+        _in_order(finding, answered)
+    return list(answered.values())
+
+
+def _in_order(finding: Finding, answered: dict[str, Finding]) -> None:
+    """Take back what stands on the wrong side of another clause. An order that is not known takes nothing back."""
+    for other_id, wants_after in ((finding.clause.after, True), (finding.clause.before, False)):
+        if other_id is None or finding.answer is not Answer.SEEN:
+            continue
+        other = answered[other_id]
+        if not other.records:
+            finding.answer = Answer.UNCHECKED if other.answer is Answer.UNCHECKED else Answer.ABSENT
+            finding.records = []
+            continue
+        reference = other.records[0].place
+        wrong = False if wants_after else True
+        kept = [record for record in finding.records
+                if before(reference, record.place) is not wrong]
+        if not kept:
+            finding.answer, finding.records, finding.count = Answer.ABSENT, [], 0
+        else:
+            finding.records = kept
+
+
+def _answer(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
+    if clause.pattern is not None:
+        return _pattern(rule, clause, side, bundle)
+    if clause.event is not None:
+        found = [e for e in bundle.events(clause.event) if _fits(clause, e.fields)]
+        return _events(clause, side, bundle, found, (clause.event.split(".", 1)[0],))
+    if clause.observed is not None:
+        seen = [o for o in bundle.observed(clause.observed) if _fits(clause, o.fields)]
+        finding = _events(clause, side, bundle, [e for o in seen for e in o.events], SHOWN_BY.get(clause.observed, ()))
+        if finding.answer is Answer.SEEN:
+            finding.count = len(seen)
+            finding.answer = Answer.SEEN if len(seen) >= clause.count else Answer.ABSENT
+        return finding
+    if clause.fact is not None:
+        return _fact(clause, side, bundle)
+    return _absence(clause, side, bundle)
+
+
+def _fits(clause: Clause, fields: dict[str, object] | dict[str, str]) -> bool:
+    return all(holds(condition, fields.get(name)) for name, condition in clause.where.items())
+
+
+def record_of(event: Event, bundle: Bundle) -> Record:
+    """An event as a quotable record."""
+    stamp = event.stamp or reading_of(event.text)
+    return Record(event.span, event.text, bundle.timeline.place(event.span, stamp), event.kind)
+
+
+def _record_of_sighting(sighting: Sighting, bundle: Bundle) -> Record:
+    place = bundle.timeline.place(sighting.span, reading_of(sighting.text), sighting.outer)
+    return Record(sighting.span, sighting.text, place, sighting.kind)
+
+
+def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
+    key = f"{rule.id}/{clause.id}"
+    seen = bundle.sightings.get(key)
+    hits = [one for one in (seen.kept if seen else []) if _fits(clause, one.groups)]
+    if seen is not None and hits and (seen.count >= clause.count):
+        # Raw output before prose, then in the order of reading.
+        hits.sort(key=lambda one: one.kind == PROSE or _is_prose(one))
+        only_prose = all(one.kind == PROSE and _is_prose(one) for one in hits)
+        strength = clause.strength.lowered if only_prose else clause.strength
+        return Finding(clause, side, Answer.SEEN, strength, [_record_of_sighting(one, bundle) for one in hits[:4]], seen.count)
+    if key in bundle.slow_patterns:
+        return Finding(clause, side, Answer.UNCHECKED, clause.strength, detail="the pattern ran into its time limit")
+    kinds = clause.sources or sorted(bundle.kinds())
+    looked = any(bundle.looked(kind) for kind in kinds)
+    return Finding(clause, side, Answer.ABSENT if looked else Answer.UNCHECKED, clause.strength)
+
+
+PROSE_NAMES = ("observed", "state", "notes", "timeline", "env", "args", "versions", "context", "description", "summary", "readme")
+
+
+def _is_prose(sighting: Sighting) -> bool:
+    stem = sighting.span.source.rsplit("/", 1)[-1].split(".", 1)[0].lower()
+    return stem in PROSE_NAMES
+
+
+def _events(clause: Clause, side: str, bundle: Bundle, found: list[Event], kinds: Iterable[str]) -> Finding:
+    if len(found) >= clause.count and found:
+        return Finding(clause, side, Answer.SEEN, clause.strength, [record_of(e, bundle) for e in found[:4]],
+                       sum(int(e.fields.get("count") or 1) for e in found))
+    looked = any(bundle.looked(kind) for kind in kinds)
+    return Finding(clause, side, Answer.ABSENT if looked else Answer.UNCHECKED, clause.strength)
+
+
+def _fact(clause: Clause, side: str, bundle: Bundle) -> Finding:
+    known = bundle.facts.get(clause.fact or "")
+    if not known:
+        return Finding(clause, side, Answer.UNCHECKED, clause.strength)
+    condition = clause.where.get("value")
+    good = [one for one in known if condition is None or holds(condition, one.value)]
+    if not good:
+        return Finding(clause, side, Answer.ABSENT, clause.strength, detail=f"{clause.fact} is {known[0].value}")
+    records = [record_of(event, bundle) for one in good[:2] for event in one.events[:1]]
+    return Finding(clause, side, Answer.SEEN, clause.strength, records, len(good), detail=f"{clause.fact} {good[0].value}")
+
+
+def _absence(clause: Clause, side: str, bundle: Bundle) -> Finding:
+    name = clause.absent or ""
+    if "." in name:
+        there = [e for e in bundle.events(name) if _fits(clause, e.fields)]
+        kinds: tuple[str, ...] = (name.split(".", 1)[0],)
+    else:
+        there = [e for o in bundle.observed(name) if _fits(clause, o.fields) for e in o.events]
+        kinds = SHOWN_BY.get(name, ())
+    if there:
+        return Finding(clause, side, Answer.CONTRADICTED, clause.strength, [record_of(e, bundle) for e in there[:2]], len(there))
+    if any(bundle.looked(kind) for kind in kinds):
+        return Finding(clause, side, Answer.SEEN, clause.strength, [], 1, detail="looked for and not found")
+    return Finding(clause, side, Answer.UNCHECKED, clause.strength)
+
+
+def strongest(values: Iterable[Strength]) -> Strength | None:
+    """The strongest of some strengths."""
+    return max(values, key=lambda one: one.weight, default=None)

@@ -1,0 +1,80 @@
+"""What samples, kernel lines and dumps of a GPU add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.reasoning.bundle import Bundle, Observation
+from parsers.event import Event
+
+BUSY, COOL = 85.0, 0.30
+"""Utilisation in percent from which a GPU counts as busy; share of the power limit below which it does no work. Hung
+kernels on an H200 drew 17-20 % of the limit, an arithmetic loop 43 %, matrix products 99 %."""
+
+
+def observe(bundle: Bundle) -> Iterator[Observation]:
+    """Busy but cool, busy and working, idle; fault patterns of Xids; dumps without a grid."""
+    yield from _samples(bundle)
+    yield from _xids(bundle)
+    for event in bundle.events("cuda_core.no_grid"):
+        yield Observation("no_resident_kernel", [event])
+    for event in bundle.events("kernel_log.unclean_start"):
+        yield Observation("host_stopped", [event], {"last": event.fields.get("what")})
+
+
+def _of(event: Event, name: str) -> float | None:
+    value = event.fields.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _samples(bundle: Bundle) -> Iterator[Observation]:
+    by_gpu: dict[str, list[Event]] = {}
+    for event in bundle.events("gpu_samples.sample"):
+        by_gpu.setdefault(f"{event.span.source} {event.fields.get('gpu')}", []).append(event)
+    for samples in by_gpu.values():
+        cool, working, idle = [], [], []
+        for sample in samples:
+            util, memory, power, limit = (_of(sample, n) for n in ("util", "mem_util", "power_w", "power_limit_w"))
+            if util is None:
+                continue
+            share = power / limit if power is not None and limit else None
+            if util >= BUSY and (memory is None or memory <= 1) and (
+                    share < COOL if share is not None else memory is not None):
+                cool.append(sample)
+            elif util >= 30 and ((memory or 0) >= 5 or (share or 0) >= 0.5):
+                working.append(sample)
+            elif util <= 1:
+                idle.append(sample)
+        known = len(cool) + len(working) + len(idle)
+        if cool and (len(cool) >= 0.5 * known):
+            yield Observation("busy_but_cool", [cool[-1], cool[0]], _fields(cool[-1]))
+        elif working:
+            yield Observation("busy_and_working", [working[-1]], _fields(working[-1]))
+        elif idle:
+            yield Observation("gpu_idle", [idle[-1]], _fields(idle[-1]))
+
+
+def _fields(sample: Event) -> dict[str, object]:
+    return {name: sample.fields.get(name) for name in ("gpu", "util", "mem_util", "power_w", "power_limit_w")}
+
+
+def _xids(bundle: Bundle) -> Iterator[Observation]:
+    by_gpu: dict[str, list[Event]] = {}
+    for event in bundle.events("kernel_log.xid"):
+        by_gpu.setdefault(str(event.actor.gpu or event.fields.get("pci")), []).append(event)
+    for gpu, xids in by_gpu.items():
+        first = min(xids, key=lambda e: (e.span.source, e.span.first_line))
+        yield Observation("first_xid", [first], {"code": first.fields.get("code"), "pci": gpu})
+        units: dict[str, list[Event]] = {}
+        for event in xids:
+            unit = event.fields.get("unit")
+            if event.fields.get("code") in (13, 31) and unit:
+                units.setdefault(str(unit), []).append(event)
+        if len(units) >= 4:
+            yield Observation("fault_many_units", [first], {"gpu": gpu, "units": len(units)})
+        for unit, mine in units.items():
+            programs = {str(e.fields.get("name")) for e in mine}
+            pids = {e.fields.get("pid") or e.actor.pid for e in mine}
+            if len(units) <= 2 and len(pids) >= 3:
+                yield Observation("repeated_fault_same_unit", [mine[0], mine[-1]],
+                                  {"gpu": gpu, "unit": unit, "count": len(mine), "programs": len(programs)})

@@ -1,0 +1,64 @@
+"""How far start-up came, and how the log ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.reasoning.bundle import Bundle, Observation
+from analyzer.reasoning.observe.progress import _by_source
+from parsers.event import Event
+
+DONE = ("api_start", "engine_ready", "first_request")
+FATAL = ("server_log.exception", "server_log.engine_dead", "server_log.process_died", "server_log.killed",
+         "server_log.usage_error", "server_log.rpc_timeout", "server_log.cuda_error")
+
+
+def observe(bundle: Bundle) -> Iterator[Observation]:
+    """Ready reached, phases and bars left open, an orderly stop, downloads without an end."""
+    for source, marks in _by_source(bundle.events("server_log.phase")):
+        yield from _phases(bundle, source, marks)
+    for ready in bundle.events("server_log.ready")[:1]:
+        yield Observation("ready_reached", [ready])
+    for _source, steps in _by_source(bundle.events("server_log.shutdown")):
+        yield Observation("orderly_stop", [steps[-1], steps[0]])
+    yield from _bars(bundle)
+    yield from _downloads(bundle)
+
+
+def _ends_at(bundle: Bundle, source: str) -> int:
+    return max((r.last_line.number for r in bundle.reads if r.path == source and r.last_line is not None), default=0)
+
+
+def _stopped(bundle: Bundle, source: str, after: int) -> bool:
+    return any(e.span.source == source and e.span.first_line >= after
+               for e in bundle.events(*FATAL, "server_log.shutdown"))
+
+
+def _phases(bundle: Bundle, source: str, marks: list[Event]) -> Iterator[Observation]:
+    if any(e.fields.get("phase") in DONE for e in marks) or bundle.events("server_log.ready"):
+        if not bundle.events("server_log.ready"):
+            yield Observation("ready_reached", [next(e for e in marks if e.fields.get("phase") in DONE)])
+        return
+    last = marks[-1]
+    if not _stopped(bundle, source, last.span.first_line) and not any(
+            e.span.source == source for e in bundle.events("server_log.stats")):
+        yield Observation("open_phase", [last], {"phase": last.fields.get("phase"), "process": last.actor.process})
+
+
+def _bars(bundle: Bundle) -> Iterator[Observation]:
+    for source, bars in _by_source(bundle.events("server_log.progress_bar")):
+        last = bars[-1]
+        end = _ends_at(bundle, source)
+        if not last.fields.get("finished") and last.span.last_line >= end - 2 and not _stopped(
+                bundle, source, last.span.first_line):
+            yield Observation("open_bar", [last], {k: last.fields.get(k) for k in ("bar", "done", "total")})
+
+
+def _downloads(bundle: Bundle) -> Iterator[Observation]:
+    for source, steps in _by_source(bundle.events("server_log.download")):
+        names = {str(e.fields.get("name")) for e in steps}
+        if len(names) >= 5:
+            yield Observation("many_downloads", [steps[-1], steps[0]], {"count": len(names)})
+        last = steps[-1]
+        if last.fields.get("state") != "done" and _ends_at(bundle, source) - last.span.first_line < 40:
+            yield Observation("download_without_end", [last, steps[0]], {"name": last.fields.get("name")})

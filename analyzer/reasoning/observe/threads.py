@@ -1,0 +1,112 @@
+"""What stacks and process states add up to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from analyzer.reasoning.bundle import Bundle, Observation
+from parsers.event import Event
+
+WAITING = {"lock", "socket", "download", "collective", "cuda_sync", "jit_compile", "file_lock", "sleep", "worker_reply", "native"}
+SPIN = re.compile(r"\b(?:sched_yield|acquire_read|acquire_write|SpinCondition\.wait|worker_busy_loop)\b")
+SERVER_COMMAND = re.compile(r"(?i)VLLM|EngineCore|Worker|sglang|python|ray::")
+
+
+def observe(bundle: Bundle) -> Iterator[Observation]:
+    """Waits of main threads, the same stack in two dumps, GIL holders, lock cycles, stopped processes."""
+    threads = bundle.events("stacks.thread")
+    mains = [t for t in threads if _is_main(t, threads)]
+    for thread in mains:
+        wait = thread.fields.get("wait")
+        fields: dict[str, object] = {"process": _process(thread), "wait": wait, "top": thread.fields.get("top"),
+                                     "function": thread.fields.get("function") or thread.fields.get("top")}
+        if wait in WAITING:
+            yield Observation("thread_waits", [thread], fields)
+        if wait == "worker_reply":
+            yield Observation("engine_waits_for_worker", [thread], fields)
+        if wait == "queue_idle" and "Engine" in str(fields["process"]):
+            yield Observation("idle_engine_stack", [thread], fields)
+        if _spins(thread):
+            yield Observation("idle_spin", [thread], fields)
+    yield from _twice(mains)
+    yield from _gil(threads)
+    yield from _locks(threads)
+    yield from _stopped(bundle)
+
+
+def _is_main(thread: Event, threads: list[Event]) -> bool:
+    name = str(thread.fields.get("thread") or thread.fields.get("name") or "")
+    if name:
+        return name == "MainThread" or "main" in name.lower()
+    tid, pid = thread.fields.get("tid"), thread.actor.pid
+    if tid is not None and pid is not None and tid == pid:
+        return True
+    mine = [t for t in threads if t.span.source == thread.span.source and t.actor.pid == pid]
+    return len(mine) == 1
+
+
+def _process(thread: Event) -> str:
+    return str(thread.actor.process or thread.fields.get("command") or thread.actor.pid or "")
+
+
+def _frames(thread: Event) -> list[str]:
+    frames = thread.fields.get("frames") or []
+    names = []
+    if isinstance(frames, list):
+        for frame in frames:
+            names.append(str(frame.get("function") if isinstance(frame, dict) else
+                             frame[0] if isinstance(frame, list | tuple) and frame else frame))
+    return names
+
+
+def _spins(thread: Event) -> bool:
+    return any(SPIN.search(frame) for frame in _frames(thread)[:3])
+
+
+def _twice(threads: list[Event]) -> Iterator[Observation]:
+    seen: dict[tuple[object, ...], Event] = {}
+    told: set[tuple[object, ...]] = set()
+    for thread in threads:
+        frames = tuple(_frames(thread))
+        if not frames or thread.fields.get("wait") in ("queue_idle", "none", None):
+            continue
+        key = (thread.actor.pid or _process(thread), frames)
+        first = seen.setdefault(key, thread)
+        apart = first is not thread and (first.span.source != thread.span.source or first.span.first_line != thread.span.first_line)
+        if apart and key not in told:
+            told.add(key)
+            yield Observation("same_stack_twice", [thread, first], {"process": _process(thread), "top": frames[0],
+                                                                     "wait": thread.fields.get("wait")})
+
+
+def _gil(threads: list[Event]) -> Iterator[Observation]:
+    for thread in threads:
+        if not thread.fields.get("owns_gil"):
+            continue
+        others = [t for t in threads if t is not thread and t.span.source == thread.span.source and t.actor.pid == thread.actor.pid]
+        quiet = thread.fields.get("state") == "idle" or thread.fields.get("wait") in ("native", "sleep", "socket", "lock")
+        if quiet and others and all(t.fields.get("state") != "active" for t in others):
+            yield Observation("gil_held", [thread], {"process": _process(thread), "thread": thread.fields.get("thread"),
+                                                     "top": thread.fields.get("top")})
+
+
+def _locks(threads: list[Event]) -> Iterator[Observation]:
+    by_process: dict[tuple[str, object], list[Event]] = {}
+    for thread in threads:
+        if thread.fields.get("wait") == "lock":
+            by_process.setdefault((thread.span.source, thread.actor.pid), []).append(thread)
+    for (_source, _pid), waiting in by_process.items():
+        if len(waiting) >= 2:
+            yield Observation("lock_cycle", waiting[:4], {"process": _process(waiting[0]), "threads": len(waiting)})
+
+
+def _stopped(bundle: Bundle) -> Iterator[Observation]:
+    for event in bundle.events("process.status"):
+        if str(event.fields.get("state", "")).upper().startswith("T") and SERVER_COMMAND.search(
+                str(event.fields.get("name") or event.text)):
+            yield Observation("stopped_process", [event], {"pid": event.actor.pid or event.fields.get("pid"),
+                                                           "name": event.fields.get("name"), "how": "state T"})
+    for event in bundle.events("stacks.error"):
+        if event.fields.get("error") == "stopped_process":
+            yield Observation("stopped_process", [event], {"pid": event.actor.pid, "how": "the stack dump failed on a stopped process"})

@@ -1,0 +1,126 @@
+"""Stage 2: the rules' regular expressions, run only on lines that hold one of their literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from analyzer.intake.budget import Budget
+from analyzer.reasoning.literals import NoLiteral, required_literals
+from parsers.contract import Line
+from parsers.span import SourceSpan
+from parsers.stamp import Stamp
+
+PROSE = "notes"
+KEPT = 24
+
+
+@dataclass(slots=True, frozen=True)
+class Sought:
+    """One pattern of one clause. `kinds` = artifact kinds it is searched in; empty = all."""
+
+    key: str
+    pattern: str
+    kinds: frozenset[str]
+
+
+@dataclass(slots=True)
+class Sighting:
+    """One record in which a pattern was found."""
+
+    span: SourceSpan
+    text: str
+    kind: str
+    outer: Stamp | None = None
+    groups: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Sightings:
+    """Where a pattern was found: the first `KEPT` records, the last one, and how many there were in all."""
+
+    count: int = 0
+    kept: list[Sighting] = field(default_factory=list)
+    last: Sighting | None = None
+    sampled: bool = False
+
+
+@lru_cache(maxsize=8192)
+def compiled(pattern: str) -> Any:
+    """The compiled pattern; compilation costs about a millisecond, so only candidates pay for it."""
+    import regex
+
+    return regex.compile(pattern)
+
+
+class PatternSet:
+    """All sought patterns with an index by literal. One per rulebook; sightings are kept by the caller."""
+
+    def __init__(self, sought: Sequence[Sought]) -> None:
+        self.sought = tuple(sought)
+        self.without_literal: list[str] = []
+        by_literal: dict[bytes, list[int]] = {}
+        for index, one in enumerate(self.sought):
+            try:
+                for literal in required_literals(one.pattern):
+                    by_literal.setdefault(literal, []).append(index)
+            except NoLiteral:
+                self.without_literal.append(one.key)
+        self._by_literal = {literal: tuple(indexes) for literal, indexes in by_literal.items()}
+
+    def literals_for(self, kind: str) -> dict[bytes, tuple[int, ...]]:
+        """literal -> patterns that are searched in artifacts of `kind`."""
+        chosen: dict[bytes, tuple[int, ...]] = {}
+        for literal, indexes in self._by_literal.items():
+            here = tuple(i for i in indexes if kind == PROSE or not self.sought[i].kinds or kind in self.sought[i].kinds)
+            if here:
+                chosen[literal] = here
+        return chosen
+
+
+class Sightseer:
+    """Runs candidate patterns on lines and keeps what it sees, within the budget."""
+
+    def __init__(self, patterns: PatternSet, budget: Budget) -> None:
+        self.patterns = patterns
+        self.seen: dict[str, Sightings] = {}
+        self.slow: set[str] = set()
+        self._budget = budget
+        self._done: set[tuple[str, int, int]] = set()
+
+    def look(self, source: str, kind: str, line: Line, candidates: Iterable[int]) -> bool:
+        """Search the candidate patterns in `line`; True if any was found."""
+        found_any = False
+        for index in set(candidates):
+            sought = self.patterns.sought[index]
+            if sought.key in self.slow:
+                continue
+            seen = self.seen.get(sought.key)
+            if seen is not None and seen.count >= self._budget.hits_per_clause and seen.count % 64:
+                seen.count += 1  # a flood: count, and look at every 64th
+                seen.sampled = True
+                continue
+            try:
+                found = compiled(sought.pattern).search(line.text, timeout=self._budget.regex_seconds)
+            except TimeoutError:
+                self.slow.add(sought.key)
+                continue
+            if found is None:
+                continue
+            found_any = True
+            if seen is None:
+                seen = self.seen[sought.key] = Sightings()
+            seen.count += 1
+            text = line.text
+            if "\r" in text:  # progress bars: quote the state that matched
+                begin = text.rfind("\r", 0, found.start() + 1) + 1
+                end = text.find("\r", found.end())
+                text = text[begin:end if end >= 0 else len(text)]
+            groups = {name: value for name, value in found.groupdict().items() if value is not None}
+            sighting = Sighting(line.span(source), text, kind, line.outer, groups)
+            if len(seen.kept) < KEPT:
+                seen.kept.append(sighting)
+            seen.last = sighting
+        return found_any

@@ -1,0 +1,142 @@
+"""The rules that were loaded, the causes they may name, and the vocabulary they may use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from analyzer.reasoning.patterns import PatternSet, Sought
+from analyzer.reasoning.rule import Rule
+
+PREBUILT = "rulebook.json"
+SYMPTOM = "symptom:"
+
+
+class RuleFault(ValueError):
+    """A rule file that cannot be used. `faults` are lines of what, where, why and what to do."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+@dataclass(slots=True, frozen=True)
+class Cause:
+    """A slug of the vocabulary of causes."""
+
+    slug: str
+    family: str
+    title: str
+
+
+@dataclass
+class Rulebook:
+    """Rules by id, causes by slug, vocabulary, and the digest that a report carries."""
+
+    rules: dict[str, Rule]
+    causes: dict[str, Cause]
+    vocabulary: dict[str, Any]
+    digest: str
+    paths: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    @cached_property
+    def patterns(self) -> PatternSet:
+        """Every pattern of every clause, and of the symptoms."""
+        sought = [Sought(f"{rule.id}/{clause.id}", clause.pattern, frozenset(clause.sources))
+                  for rule in self.rules.values() for clause in rule.clauses if clause.pattern is not None]
+        sought += [Sought(f"{SYMPTOM}{name}", pattern, frozenset())
+                   for name, pattern in self.vocabulary.get("symptoms", {}).items()]
+        return PatternSet(sought)
+
+    def cause(self, slug: str) -> Cause:
+        """The cause of that slug; one that the vocabulary lacks is named after its slug."""
+        return self.causes.get(slug) or Cause(slug, "", slug)
+
+
+def shipped_rules() -> Path:
+    """The folder of the shipped rules: inside the wheel, or beside the package in a checkout."""
+    inside = Path(__file__).parent.parent / "rules"
+    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "rules"
+
+
+def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
+    """The shipped rules and those of `extra` folders (also `STUCKWARP_RULES`, separated like PATH).
+
+    A broken rule of an extra folder never silences the rest: its faults are in `Rulebook.faults`; with `strict` they
+    raise RuleFault. Ids of an extra folder are prefixed with its name (`team/…`), so nothing is shadowed.
+    """
+    home = shipped_rules()
+    folders = [*extra, *filter(None, os.environ.get("STUCKWARP_RULES", "").split(os.pathsep))]
+    causes = {slug: Cause(slug, entry.get("family", ""), entry.get("title", slug))
+              for slug, entry in _toml(home / "causes.toml").items()}
+    vocabulary = _toml(home / "vocabulary.toml")
+    digest = hashlib.sha256()
+    rules: dict[str, Rule] = {}
+    paths: dict[str, str] = {}
+    faults: list[str] = []
+    _take(home, "", rules, paths, digest, faults)
+    if faults and strict:
+        raise RuleFault(faults)
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_dir():
+            faults.append(f"no rules were read from {folder}: it is not a folder. Give a folder of .toml rule files")
+            continue
+        _take(path, f"{path.resolve().name}/", rules, paths, digest, faults)
+        extra_causes = path / "causes.toml"
+        if extra_causes.is_file():
+            for slug, entry in _toml(extra_causes).items():
+                causes.setdefault(slug, Cause(slug, entry.get("family", ""), entry.get("title", slug)))
+    if faults and strict:
+        raise RuleFault(faults)
+    return Rulebook(rules, causes, vocabulary, digest.hexdigest()[:12], paths, faults)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+def _take(folder: Path, prefix: str, rules: dict[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]) -> None:
+    for path in sorted(folder.glob("*/*.toml")) + sorted(p for p in folder.glob("*.toml")
+                                                         if p.name not in ("causes.toml", "vocabulary.toml")):
+        try:
+            content = path.read_bytes()
+            rule = read_rule(content, path)
+        except RuleFault as fault:
+            faults += fault.faults
+            continue
+        except OSError as problem:
+            faults.append(f"{path}: the rule cannot be read: {problem.strerror}. Check its permissions")
+            continue
+        if prefix:
+            rule = rule.model_copy(update={"id": prefix + rule.id})
+        if rule.id in rules:
+            faults.append(f"{path}: the id {rule.id!r} is taken by {paths[rule.id]}. Rename one of the two")
+            continue
+        digest.update(content)
+        rules[rule.id], paths[rule.id] = rule, str(path)
+
+
+def read_rule(content: bytes, path: Path) -> Rule:
+    """One rule file. Raises RuleFault with every fault of the file at once."""
+    from pydantic import ValidationError
+
+    try:
+        data = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise RuleFault([f"{path}: not valid TOML: {problem}. Patterns are easiest in ''' strings"]) from problem
+    try:
+        rule = Rule.model_validate(data)
+    except ValidationError as problem:
+        raise RuleFault([f"{path}: {'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}"
+                         for one in problem.errors()]) from problem
+    if rule.id != path.stem:
+        raise RuleFault([f"{path}: the file is named {path.stem!r} but its id is {rule.id!r}. Name the file after the id"])
+    return rule

@@ -1,0 +1,120 @@
+"""Identified, candidates, unknown, healthy, unreadable: what may be claimed, and in which words.
+
+Healthy is a claim like any other: what was read was read to its end, shows progress or an orderly end, and no sign of
+trouble. A dead system that still answers must never pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.rank import Candidate
+from analyzer.report import Verdict
+from parsers.contract import Trouble
+from parsers.event import Event
+
+# Kinds of events that are trouble by themselves.
+TROUBLE = ("server_log.exception", "server_log.engine_dead", "server_log.process_died", "server_log.rpc_timeout",
+           "server_log.killed", "server_log.usage_error", "server_log.cuda_error", "kernel_log.xid", "kernel_log.sxid",
+           "kernel_log.fallen_off_bus", "kernel_log.gsp", "kernel_log.nvrm", "kernel_log.init_failure",
+           "kernel_log.api_mismatch", "kernel_log.module_rejected", "kernel_log.driver_conflict", "kernel_log.aer",
+           "kernel_log.iommu_fault", "kernel_log.mce", "kernel_log.edac", "kernel_log.oom_kill", "kernel_log.hung_task",
+           "kernel_log.lockup", "kernel_log.segfault", "kernel_log.invalid_opcode", "kernel_log.sysrq_crash",
+           "kernel_log.panic", "kernel_log.unclean_start", "kernel_log.thermal", "kernel_log.remote_fs",
+           "gpu_samples.error", "cuda_core.exception", "cuda_core.trap", "cuda_core.kernel", "cuda_gdb.exception",
+           "collective.watchdog_timeout", "collective.rank_behind", "stacks.error", "cuda_core.no_grid")
+TROUBLING = ("flat_counter", "zero_throughput_running", "slow_but_moving", "open_phase", "open_bar", "waits_after_ready",
+             "stopped_process", "busy_but_cool", "gil_held", "lock_cycle", "host_stopped", "rank_behind",
+             "download_without_end", "nccl_silence_after_init")
+WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
+# Kinds whose mere reading without a fault says that what they show is well (a boot log without faults).
+QUIET_IS_WELL = ("kernel_log", "fabric", "collective", "gpu_samples", "metrics")
+
+
+@dataclass(slots=True)
+class Signs:
+    """Signs of trouble and of health."""
+
+    trouble: list[tuple[str, Event]] = field(default_factory=list)
+    health: list[str] = field(default_factory=list)
+
+
+def signs(bundle: Bundle) -> Signs:
+    """What in this input speaks of trouble, and what of health."""
+    found = Signs()
+    stopping = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("orderly_stop")}
+    for kind in TROUBLE:
+        for event in bundle.events(kind):
+            begins = stopping.get(event.span.source)
+            if begins is not None and event.span.first_line >= begins:
+                continue  # killed workers and leak lists belong to an orderly stop
+            if event.fields.get("severity") in ("info", "corrected") and kind in ("kernel_log.edac",):
+                continue
+            found.trouble.append((kind, event))
+    for name in TROUBLING:
+        for observation in bundle.observed(name):
+            found.trouble.append((name, observation.events[0]))
+    for event in bundle.events("server_log.record"):
+        if str(event.fields.get("level")) in ("ERROR", "CRITICAL"):
+            begins = stopping.get(event.span.source)
+            if begins is None or event.span.first_line < begins:
+                found.trouble.append(("server_log.record", event))
+    found.health = [name for name in WELL if bundle.observed(name)]
+    return found
+
+
+def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list[Trouble]) -> tuple[Verdict, str]:
+    """The verdict and the one sentence that a person on call can read aloud."""
+    usable = [r for r in bundle.reads if r.events or (r.lines and r.nonblank)]
+    if not usable:
+        return "unreadable", "Nothing in the input could be read: " + (
+            troubles[0].text if troubles else "it is empty") + "."
+    live = [c for c in ranked if not c.ruled_out]
+    faults = [c for c in live if not c.rule.harmless]
+    harmless = [c for c in live if c.rule.harmless]
+    unread = [t for t in troubles if t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")]
+    strange = [r for r in usable if r.parser is None and r.known < 0.5 * r.nonblank]
+    serious = [c for c in faults if c.confidence != "low"]
+    if serious:
+        top = live[0]
+        since = _since(top)
+        if top.confidence == "high" and not top.rule.harmless:
+            return "identified", f"{top.rule.title}{since}."
+        return "candidates", f"Probably: {top.rule.title}{since} ({top.confidence} confidence, not proven)."
+    explained = bool(harmless) and not _unexplained(found, harmless)
+    if not found.trouble or explained:
+        quiet = any(r.kind in QUIET_IS_WELL for r in usable)
+        if (found.health or quiet or explained) and not unread and not strange:
+            return "healthy", _healthy(bundle, found, harmless)
+        if not faults:
+            why = ("part of the input could not be read to its end" if unread else
+                   "a source was not recognised" if strange else "what was read shows neither progress nor an orderly end")
+            return "unknown", f"No sign of trouble was found, but this is no clean bill of health: {why}."
+    if faults:
+        return "candidates", f"Not clear; the best fit is: {faults[0].rule.title} (low confidence)."
+    kind, event = found.trouble[0]
+    return "unknown", (f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
+                       f"{kind.replace('_', ' ')} ({event.span.source}:{event.span.first_line}).")
+
+
+def _unexplained(found: Signs, harmless: list[Candidate]) -> bool:
+    shown = {(r.span.source, r.span.first_line) for c in harmless for f in c.seen("for") for r in f.records}
+    return any((event.span.source, event.span.first_line) not in shown for _, event in found.trouble)
+
+
+def _since(candidate: Candidate) -> str:
+    return f", first seen at {candidate.first.place.text}" if candidate.first is not None and candidate.first.place.text else ""
+
+
+def _healthy(bundle: Bundle, found: Signs, harmless: list[Candidate]) -> str:
+    words = {"serving_progress": "tokens moved", "ready_reached": "start-up reached ready", "orderly_stop": "it ended in order",
+             "busy_and_working": "the GPU was doing work", "moving_counter": "counters moved",
+             "idle_engine_stack": "the engine waits for requests"}
+    shows = ", ".join(words[name] for name in found.health) or "no fault in it"
+    note = f" ({harmless[0].rule.title}: harmless)" if harmless else ""
+    kinds = bundle.kinds()
+    unseen = [name for kind, name in (("server_log", "server log"), ("kernel_log", "kernel log"), ("metrics", "/metrics"),
+                                      ("stacks", "stacks"), ("gpu_samples", "GPU samples")) if kind not in kinds]
+    missing = f" Not looked at, because not given: {', '.join(unseen)}." if unseen else ""
+    return f"What was read looks healthy: {shows}{note}.{missing}"
