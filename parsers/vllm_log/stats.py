@@ -1,0 +1,127 @@
+"""Throughput lines, thinned out.
+
+A busy server prints one every ten seconds for weeks. What tells something is kept: the first and the last line of each
+engine, every change between moving and standing, and every hundredth. (vLLM 0.8 to 0.33 stops printing the line when
+both throughputs were zero twice, so a standing engine shows one such line and then silence.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from parsers.contract import Line
+
+EVERY = 100
+_VLLM = re.compile(
+    r"(?:Engine (?P<engine>\d{1,6}): )?Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, "
+    r"Avg generation throughput: (?P<generation>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs"
+)
+_WAITING = re.compile(r"(?:Waiting|Pending): (\d+) reqs")
+_USAGE = re.compile(r"KV cache usage: ([\d.]+)%")
+VLLM_MARK = "Avg prompt throughput"
+
+
+@dataclass(slots=True)
+class Reading:
+    """One throughput line, read: tokens a second, requests, cache use in percent (-1.0 where not printed)."""
+
+    engine: str
+    prompt_tps: float
+    generation_tps: float
+    running: float
+    waiting: float = 0.0
+    kv_usage: float = -1.0
+
+    @property
+    def moving(self) -> bool:
+        """Whether tokens flowed in the interval."""
+        return self.prompt_tps > 0 or self.generation_tps > 0
+
+    def fields(self) -> dict[str, float | str]:
+        """As the event carries it."""
+        values: dict[str, float | str] = {
+            "prompt_tps": self.prompt_tps, "generation_tps": self.generation_tps, "running": self.running,
+            "waiting": self.waiting,
+        }  # fmt: skip
+        if self.kv_usage >= 0:
+            values["kv_usage"] = self.kv_usage
+        if self.engine:
+            values["engine"] = self.engine
+        return values
+
+
+def read_vllm(text: str) -> Reading | None:
+    """vLLM's line (v0 and v1), anywhere in `text`."""
+    found = _VLLM.search(text)
+    if found is None:
+        return None
+    engine, prompt, generation, running = found.groups()
+    return Reading(engine or "", float(prompt), float(generation), float(running))
+
+
+def complete_vllm(reading: Reading, text: str) -> Reading:
+    """Adds the parts that only an event needs."""
+    if waiting := _WAITING.search(text):
+        reading.waiting = float(waiting[1])
+    if usage := _USAGE.search(text):
+        reading.kv_usage = float(usage[1])
+    return reading
+
+
+@dataclass(slots=True)
+class StatsLines:
+    """Which lines of a kind of throughput line become events."""
+
+    mark: str
+    read: Callable[[str], Reading | None]
+    complete: Callable[[Reading, str], Reading]
+
+
+VLLM_STATS = StatsLines(VLLM_MARK, read_vllm, complete_vllm)
+
+
+@dataclass(slots=True)
+class _Engine:
+    state: tuple[bool, bool] | None = None
+    count: int = 0
+    held: Line | None = None
+
+
+@dataclass(slots=True)
+class Thinner:
+    """Keeps the telling lines of one source."""
+
+    lines: StatsLines
+    engines: dict[str, _Engine] = field(default_factory=dict)
+
+    def keep(self, line: Line) -> list[tuple[Line, Reading]]:
+        """The lines that become events now that `line` was read: itself, after a change also the last one before it."""
+        reading = self.lines.read(line.text)
+        if reading is None:
+            return []
+        engine = self.engines.get(reading.engine)
+        if engine is None:
+            if len(self.engines) >= 4096:
+                return []
+            engine = self.engines[reading.engine] = _Engine()
+        state = (reading.prompt_tps > 0 or reading.generation_tps > 0, reading.running > 0)
+        engine.count += 1
+        if state == engine.state and engine.count % EVERY:
+            engine.held = line
+            return []
+        kept = self._held(engine) if state != engine.state else []
+        engine.state = state
+        engine.held = None
+        return [*kept, (line, self.lines.complete(reading, line.text))]
+
+    def last(self) -> list[tuple[Line, Reading]]:
+        """The last line of each engine, where it has not been an event yet."""
+        return [row for engine in self.engines.values() for row in self._held(engine)]
+
+    def _held(self, engine: _Engine) -> list[tuple[Line, Reading]]:
+        if engine.held is None:
+            return []
+        reading = self.lines.read(engine.held.text)
+        return [] if reading is None else [(engine.held, self.lines.complete(reading, engine.held.text))]
