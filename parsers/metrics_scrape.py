@@ -1,8 +1,8 @@
 """Prometheus text of inference servers and DCGM: one or several scrapes in a file.
 
-Format: https://prometheus.io/docs/instrumenting/exposition_formats/. Every line is read on its own, so a scrape that
-was cut or mixed with other output keeps its good samples. vLLM's gauges are copies which the API server holds: they stay at
-their last value when the engine is frozen, and one scrape alone shows neither progress nor a stall.
+Format: https://prometheus.io/docs/instrumenting/exposition_formats/. Every line is read on its own, so a
+scrape that was cut or mixed with other output keeps its good samples. vLLM's gauges are copies which the API server
+holds: they stay at their last value when the engine is frozen, and one scrape alone shows neither progress nor a stall.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ MAX_SCRAPES = 10_000
 MAX_BAD_NOTES = 20
 
 SAMPLE = re.compile(
-    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:.]{0,200})(?P<labels>\{.*\})?[ \t]+(?P<value>[-+]?(?:\d[\d.eE+-]{0,40}|Inf|NaN|inf|nan))"
+    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:.]{0,200})(?P<labels>\{.*\})?[ \t]+"
+    r"(?P<value>[-+]?(?:\d[\d.eE+-]{0,40}|Inf|NaN|inf|nan))"
     r"(?:[ \t]+(?P<time>\d{1,16}(?:\.\d+)?))?(?:[ \t]*#.*)?\s*$"
 )
 LABEL = re.compile(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\]|\\.)*)"')
 COMMENT = re.compile(r"# (?P<what>HELP|TYPE) (?P<name>\S{1,200})")
 MARKUP = re.compile(r"\s*<(?:!doctype html|html|head|body|title|h1|center|hr|p>|/)", re.IGNORECASE)
 HTTP_HEADER = re.compile(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})")
-KNOWN_NAME = re.compile(r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|trtllm_|tgi_|ray_)")
+KNOWN_NAME = re.compile(r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|tgi_|ray_)")
 NAME_AT_START = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*[{ ]")
 
 # Counters and gauges whose line is quoted for a scrape, best first.
