@@ -235,6 +235,8 @@ def read_rows(index: SectionIndex, section: Section | None, layout: Layout, most
         index.notes.add("corrupt", f"{layout.name} table with rows of {row_bytes} bytes", section.offset)
         return
     data = index.bytes_of(section, MAX_TABLE_BYTES)
+    if len(data) % row_bytes:
+        index.notes.add("corrupt", f"{layout.name} table ends inside a row of {row_bytes} bytes", section.offset)
     if row_bytes > len(data):
         return
     reader, names = _reader(layout, row_bytes)

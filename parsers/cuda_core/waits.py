@@ -203,7 +203,13 @@ def conclude(warps: list[WarpSeen], warps_per_block: int, library: str | None) -
         )
     elif consumers == len(warps) and consumers:
         end.texts.append("every resident warp waits on an mbarrier: consistent with a lost arrive or transaction count")
-    if library == "NCCL" and warps:
+    synced = [warp for warp in warps if warp.wait is Wait.WARP_SYNC]
+    if synced and len(synced) * 2 > len(warps):
+        places = [place for place, _ in Counter(warp.where for warp in synced).most_common(2)]
+        end.texts.append(
+            f"in {len(synced)} warps some lanes wait for others of their own warp; the lowest stand at {', '.join(places)}"
+        )
+    if library == "NCCL" and end.waits.total() > end.waits["none"]:
         end.texts.append("an NCCL kernel is resident: consistent with waiting for a peer (compare the other ranks)")
     return end
 
