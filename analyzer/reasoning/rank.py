@@ -33,6 +33,7 @@ class Candidate:
     ruled_out: bool = False
     ruled_out_by: Finding | Gate | None = None
     yields_to: str = ""
+    silent: str = ""
     first: Record | None = None
     groups: dict[str, Strength] = field(default_factory=dict)
 
@@ -51,15 +52,26 @@ def _penalty(strength: Strength) -> float:
 
 def weigh(rule: Rule, bundle: Bundle) -> Candidate | None:
     """The rule's answers, score, completeness and confidence; None when it does not speak to this input at all."""
+    candidate = explain(rule, bundle)
+    return None if candidate.silent else candidate
+
+
+def _silence(rule: Rule, positive: list[Finding], by_id: dict[str, Finding]) -> str:
+    if not any(f.records for f in positive):
+        return "nothing but absences speaks for it, and no hypothesis lives on what is not there"
+    for need in rule.needs:
+        if not any(by_id[one.strip()].answer is Answer.SEEN for one in need.split("|")):
+            return f"it needs {' or '.join(one.strip() for one in need.split('|'))}, which was not seen"
+    return ""
+
+
+def explain(rule: Rule, bundle: Bundle) -> Candidate:
+    """The rule with all its answers, also where it does not speak; `silent` then says why."""
     answers = findings(rule, bundle)
     candidate = Candidate(rule, answers, gates(rule, bundle))
     by_id = {f.clause.id: f for f in answers}
     positive = [f for f in answers if f.side == "for" and f.answer is Answer.SEEN]
-    if not any(f.records for f in positive):
-        return None  # nothing but absences: no hypothesis lives on what is not there
-    for need in rule.needs:
-        if not any(by_id[one.strip()].answer is Answer.SEEN for one in need.split("|")):
-            return None
+    candidate.silent = _silence(rule, positive, by_id)
     spans: dict[tuple[str, int, int], str] = {}
     for finding in positive:
         # One record never counts twice, whatever clause or copy of a file quotes it.
@@ -85,9 +97,9 @@ def weigh(rule: Rule, bundle: Bundle) -> Candidate | None:
     candidate.confidence = confidence_of(candidate)
     candidate.first = _first(positive)
     if candidate.score < SHOWN and not candidate.ruled_out:
-        return None
+        candidate.silent = candidate.silent or f"its score of {candidate.score:g} stays under {SHOWN:g}"
     if candidate.ruled_out and sum(s.weight for s in candidate.groups.values()) < MEDIUM:
-        return None  # nothing spoke for it in earnest: not worth a line
+        candidate.silent = candidate.silent or "it is ruled out, and nothing spoke for it in earnest"
     return candidate
 
 

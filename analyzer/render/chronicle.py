@@ -19,7 +19,7 @@ def render_chronicle(timeline: Timeline, *, width: int | None = None, colour: bo
     page = Page(width)
     for clock in timeline.clocks:
         doubt = f" ±{phrases.seconds(clock.uncertainty_s)}" if clock.uncertainty_s is not None else ""
-        page.row("CLOCK", f"{clock.domain} by {clock.aligned_by or 'nothing'}{doubt}")
+        page.row("CLOCK", f"{clock.domain} {'by ' + clock.aligned_by if clock.aligned_by else 'not aligned'}{doubt}")
         for assumption in clock.assumptions:
             page.row("", f"assumed: {assumption}")
     page.blank()

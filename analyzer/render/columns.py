@@ -140,15 +140,21 @@ class Page:
             right = fit(right, room)
             self.lines.append([("", " " * (self.width - cells(right))), ("quiet", right)])
 
-    def quote(self, where: str, text: str, *, indent: int) -> None:
-        """One line: where it stands and the record itself, shortened in the middle."""
+    def quote(self, where: str, text: str, *, indent: int, whole: bool = False) -> None:
+        """Where it stands and the record itself: on one line, shortened in the middle, or all of it when `whole`."""
         room = self.width - indent
         where = fit(terminal(where), max(room // 2, 20))
-        rest = room - cells(where) - 3
-        text = terminal(text.strip())
-        line: list[tuple[Style, str]] = [("", " " * indent), ("quiet", where)]
-        if text and rest >= 16:
-            line.append(("quiet", "   " + fit(text, rest)))
+        rest = room - cells(where) - (3 if where else 0)
+        margin: tuple[Style, str] = ("", " " * indent)
+        line: list[tuple[Style, str]] = [margin, ("quiet", where)]
+        shown = terminal(text.strip())
+        if whole and cells(shown) > rest:
+            self.lines.append(line)
+            for part in visible_lines(text.strip("\n")):
+                self.lines.extend([margin, ("quiet", piece)] for piece in wrap(part, room))
+            return
+        if shown and rest >= 16:
+            line.append(("quiet", ("   " if where else "") + fit(shown, rest)))
         self.lines.append(line)
 
     def command(self, label: str, text: str, *, indent: int = LABEL) -> None:

@@ -85,8 +85,8 @@ def _timeline(page: Page, report: Report) -> None:
         offset = f", offset {phrases.seconds(clock.offset_s)}" if clock.offset_s is not None else ""
         doubt = f" ±{phrases.seconds(clock.uncertainty_s)}" if clock.uncertainty_s is not None else ""
         assumed = f"; assumed: {', '.join(clock.assumptions)}" if clock.assumptions else ""
-        text = f"{clock.domain}: aligned by {clock.aligned_by or 'nothing'}{offset}{doubt}{assumed}"
-        page.row("CLOCKS" if number == 0 else "", text)
+        how = f"aligned by {clock.aligned_by}" if clock.aligned_by else "not aligned"
+        page.row("CLOCKS" if number == 0 else "", f"{clock.domain}: {how}{offset}{doubt}{assumed}")
     page.blank()
     for number, event in enumerate(timeline.events[:EVENTS_SHOWN]):
         when = phrases.moment(event) or "no instant known"

@@ -121,7 +121,7 @@ def _head(report: Report) -> str:
     leading = report.hypotheses[0] if report.hypotheses and _headline(report) == report.hypotheses[0].title else None
     standing = f'<p class="standing">{html(phrases.standing(leading))}</p>' if leading else ""
     summary = f"<p>{html(report.summary)}</p>" if leading and report.summary != leading.title else ""
-    lines = [text for text in (phrases.since(report), report.input, phrases.coverage(report)) if text]
+    lines = [text for text in (" · ".join(phrases.since(report)), report.input, phrases.coverage(report)) if text]
     if aligned := phrases.clocks(report):
         lines.append(f"clocks: {aligned}")
     return (

@@ -11,6 +11,8 @@ from analyzer.report import Moment, Report, TimelineEvent
 
 LANES = 40
 """Lanes drawn; the rest share the last one."""
+CURVES = 16
+"""Curves drawn, one a quantity and actor; the numbers of the rest are in their records."""
 _TEXT = 800
 
 
@@ -29,7 +31,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
     zero = placed[0][0] if placed else 0.0
     lanes: dict[str, int] = {}
     kinds: dict[str, int] = {}
-    curves: dict[str, list[list[float]]] = {}
+    curves: dict[tuple[str, str], list[list[float]]] = {}
     events: list[list[Any]] = []
     for first_at, last_at, at, event in placed:
         name = visible(shorten(_lane(event), 60))
@@ -43,7 +45,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
         when = visible(phrases.moment(event))
         events.append([lane, *span, kind, when, visible(event.actor), where, visible(shorten(text, _TEXT))])
         for quantity, value in readings(event).items():
-            curves.setdefault(quantity, []).append([span[0] or 0.0, value])
+            curves.setdefault((quantity, visible(shorten(event.actor, 40))), []).append([span[0] or 0.0, value])
     marks = [
         [round(found - zero, 3), name]
         for name, moment in (("last progress", report.timeline.last_progress), ("onset", report.timeline.onset))
@@ -55,7 +57,9 @@ def lanes_of(report: Report) -> dict[str, Any]:
         "lanes": list(lanes),
         "kinds": list(kinds),
         "events": events,
-        "curves": curves,
+        "curves": {
+            f"{quantity} {actor}".strip(): points for (quantity, actor), points in list(curves.items())[:CURVES]
+        },
         "marks": marks if placed else [],
         "unplaced": len(report.timeline.events) - len(placed),
     }

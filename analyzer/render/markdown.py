@@ -105,7 +105,7 @@ class _Writer:
             certainty = self._say(phrases.standing(report.hypotheses[0]))
             self._add(f"**{certainty}.** {self._say(report.summary)}")
         lines = []
-        if text := phrases.since(report):
+        if text := " · ".join(phrases.since(report)):
             lines.append(f"- when and where: {self._say(text)}")
         lines.append(f"- read: {self._say(phrases.coverage(report))}")
         if aligned := phrases.clocks(report):

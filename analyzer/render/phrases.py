@@ -30,6 +30,7 @@ VERIFIED = {
     "failed": "the input shows that it did not take effect",
     "not-checkable": "the input does not show whether it took effect",
 }
+TOOK_EFFECT = {"held": "it took effect", "failed": "it did not take effect", "not-checkable": ""}
 VERDICT = {
     "identified": "IDENTIFIED",
     "candidates": "CANDIDATES",
@@ -166,8 +167,8 @@ def not_seen(report: Report) -> list[str]:
     return [text for kind, text in LOOKED_FOR.items() if kinds.isdisjoint(_COVERED_BY.get(kind, (kind,)))]
 
 
-def machine(report: Report) -> str:
-    """The machine and the software in one line, as far as known: `NVIDIA GB10 · sm_121 · vllm 0.19.1`."""
+def machine(report: Report) -> list[str]:
+    """The machine and the software as far as known: `NVIDIA GB10`, `sm_121`, `vllm 0.19.1`."""
     named = {"gpu": "", "gpu.name": "", "sm": "", "gpu.sm": ""}
     labelled = {"vllm": "vllm ", "vllm.version": "vllm ", "sglang.version": "sglang "}
     labelled |= {"driver": "driver ", "driver.version": "driver ", "cuda": "CUDA ", "cuda.version": "CUDA "}
@@ -176,20 +177,18 @@ def machine(report: Report) -> str:
         found = report.environment.get(key)
         if found and found.value and (text := label + found.value) not in parts:
             parts.append(text)
-    return " · ".join(parts)
+    return parts
 
 
-def since(report: Report) -> str:
-    """The line under the verdict: when it began, what moved last, on which machine."""
+def since(report: Report) -> list[str]:
+    """What stands under the verdict: when it began, what moved last, on which machine, the most telling first."""
     parts: list[str] = []
     onset, progress = report.timeline.onset, report.timeline.last_progress
     if onset and (when := moment(onset)):
         parts.append(f"since {when}" + (f" ({onset.what})" if onset.what else ""))
     if progress and (when := moment(progress)) and not (onset and moment(onset) == when):
         parts.append(f"last progress {when}" + (f" ({progress.what})" if progress.what else ""))
-    if text := machine(report):
-        parts.append(text)
-    return " · ".join(parts)
+    return parts + machine(report)
 
 
 def clocks(report: Report) -> str:
@@ -197,7 +196,9 @@ def clocks(report: Report) -> str:
     parts = []
     for clock in report.timeline.clocks:
         doubt = f" ±{seconds(clock.uncertainty_s)}" if clock.uncertainty_s is not None else ""
-        parts.append(f"{clock.domain} by {clock.aligned_by or 'nothing'}{doubt}")
+        parts.append(
+            f"{clock.domain} by {clock.aligned_by}{doubt}" if clock.aligned_by else f"{clock.domain} not aligned"
+        )
     return " · ".join(parts)
 
 

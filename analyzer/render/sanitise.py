@@ -109,7 +109,7 @@ def json_in_html(document: str) -> str:
 
 # A word of these characters means nothing to Markdown, to GitHub's mention and reference filters, or to a mail client.
 _PLAIN_WORD = re.compile(r"(?:[^\W_]|[.,;:'\"“”‘’()/%+=?…–—·±×°→-])+")
-_LINKS_ITSELF = re.compile(r"://|\bwww\.|\bGH-\d|:[^\W_]+:", re.IGNORECASE)
+_LINKS_ITSELF = re.compile(r"://|\bwww\.|\bGH-\d|:(?!\d\d:)[^\W_]+:", re.IGNORECASE)
 
 
 def markdown(text: str) -> str:

@@ -43,7 +43,7 @@ def _lines(report: Report, pieces: int, prose: int, quote: int) -> list[str]:
     out = [f"*{phrases.VERDICT[report.verdict]}*  {say(leading.title if leading else report.summary)}"]
     if leading:
         out[0] += f"  ({phrases.standing(leading)})"
-    if line := phrases.since(report):
+    if line := " · ".join(phrases.since(report)):
         out.append(say(line))
     out.append(say(phrases.coverage(report)))
     if leading:

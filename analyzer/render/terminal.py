@@ -8,7 +8,7 @@ never wrapped. `full` lifts every limit and adds the lists below the first scree
 from __future__ import annotations
 
 from analyzer.render import phrases
-from analyzer.render.columns import LABEL, Page, cells
+from analyzer.render.columns import LABEL, Page, cells, wrap
 from analyzer.render.details import append_details
 from analyzer.render.sanitise import terminal
 from analyzer.report import Evidence, Hypothesis, Missing, NextStep, RemedyNote, Report
@@ -39,6 +39,16 @@ def _verdict(page: Page, report: Report, text: str, right: str, at_most: int | N
 
 
 # --- a cause is named ---------------------------------------------------------------------------------------------
+
+
+def _parts(page: Page, label: str, parts: list[str], at_most: int | None, *, keep: int = 1, right: str = "") -> None:
+    """A row of parts, the most telling first: what does not fit is left out whole, but for the first `keep`."""
+    parts = [part for part in parts if part]
+    room = page.width - LABEL - (cells(right) + 2 if right else 0)
+    while len(parts) > keep and at_most is not None and len(wrap(terminal(" · ".join(parts)), room)) > at_most:
+        parts.pop()
+    if parts:
+        page.row(label, " · ".join(parts), right=right, at_most=at_most and max(at_most, keep))
 
 
 def _argued(page: Page, report: Report, full: bool) -> None:
@@ -72,9 +82,7 @@ def _argued_head(page: Page, report: Report, at_most: int | None) -> None:
     _verdict(page, report, leading.title, phrases.standing(leading), at_most)
     fitting = sum(not hypothesis.ruled_out for hypothesis in report.hypotheses)
     open_question = f"first of {fitting}, none is proved" if report.verdict == "candidates" and fitting > 1 else ""
-    line = " · ".join(part for part in (open_question, phrases.since(report)) if part)
-    if line:
-        page.row("", line, at_most=at_most)
+    _parts(page, "", [open_question, *phrases.since(report)], at_most, keep=2)
     if at_most is None and report.summary:
         page.row("", report.summary)
     page.blank()
@@ -114,7 +122,7 @@ def _statement(page: Page, label: str, evidence: Evidence, with_quote: bool, at_
     text, mark = phrases.statement(evidence), phrases.MARKS[evidence.strength]
     if evidence.source and evidence.source.text and with_quote:
         page.row(label, text, mark=mark, at_most=at_most)
-        page.quote(where, evidence.source.text, indent=LABEL + _MARK)
+        page.quote(where, evidence.source.text, indent=LABEL + _MARK, whole=at_most is None)
     elif at_most is not None and len(where) > (page.width - LABEL) // 2:
         page.row(label, text, mark=mark, at_most=at_most)
     else:
@@ -143,13 +151,11 @@ def _after_evidence(page: Page, report: Report, hypothesis: Hypothesis, loosenes
         page.row("  rival", f"{rival.cause}: {rival.tell_apart}")
     if full:
         for number, source in enumerate(hypothesis.sources):
-            page.row("  sources" if number == 0 else "", f"{source.title or source.url}   {source.status}")
-            page.row("", f"{source.url}   checked {source.checked}", style="quiet")
+            page.row("  sources" if number == 0 else "", source.title or source.url)
+            address = f"{source.url}   " if source.title else ""
+            page.row("", f"{address}{source.status}, checked {source.checked}", style="quiet")
     elif hypothesis.sources:
-        named = list(map(phrases.short_source, hypothesis.sources))
-        while len(named) > 1 and cells(terminal(" · ".join(named))) > page.width - LABEL:
-            named.pop()
-        page.row("  sources", " · ".join(named), at_most=1)
+        _parts(page, "  sources", list(map(phrases.short_source, hypothesis.sources)), 1)
 
 
 def _against(page: Page, hypothesis: Hypothesis, looseness: int | None) -> None:
@@ -159,9 +165,11 @@ def _against(page: Page, hypothesis: Hypothesis, looseness: int | None) -> None:
     for number, evidence in enumerate(items[:looseness]):
         where = phrases.place(evidence.source) if evidence.source else ""
         label, mark = "  against" if number == 0 else "", phrases.MARKS[evidence.strength]
-        page.row(label, phrases.statement(evidence), mark=mark, right=where, style="against", at_most=looseness)
-        if looseness is None and evidence.source and evidence.source.text:
-            page.quote(where, evidence.source.text, indent=LABEL + _MARK)
+        quoted = looseness is None and evidence.source is not None and evidence.source.text
+        right = "" if quoted else where
+        page.row(label, phrases.statement(evidence), mark=mark, right=right, style="against", at_most=looseness)
+        if quoted:
+            page.quote(where, quoted, indent=LABEL + _MARK, whole=True)
 
 
 def _missing(page: Page, label: str, missing: Missing, looseness: int | None) -> None:
@@ -176,14 +184,17 @@ def _missing(page: Page, label: str, missing: Missing, looseness: int | None) ->
 
 
 def _remedy(page: Page, remedy: RemedyNote, looseness: int | None) -> None:
+    # What is to be done may be a command, so it is never cut; nor is the check that belongs to it.
     grade = phrases.GRADE[remedy.grade]
+    beside = cells(terminal(remedy.do)) + cells(grade) + 2 <= page.width - LABEL
+    page.row("  do", remedy.do, right=grade if beside else "")
     if remedy.evidence and looseness != 1:
-        page.row("  do", remedy.do, at_most=looseness)
-        page.row("", f"{grade}: {remedy.evidence}", style="quiet", at_most=looseness and 1)
-    else:
-        page.row("  do", remedy.do, right=grade, at_most=looseness)
-    state = "" if remedy.verified == "not-checkable" else f" ({phrases.VERIFIED[remedy.verified]})"
-    page.row("  verify", (remedy.verify or "no check is known") + state, at_most=looseness)
+        page.row(
+            "", remedy.evidence if beside else f"{grade}: {remedy.evidence}", style="quiet", at_most=looseness and 1
+        )
+    elif not beside:
+        page.row("", grade, style="quiet")
+    page.row("  verify", remedy.verify or "no check is known", right=phrases.TOOK_EFFECT[remedy.verified])
     if remedy.caveat:
         page.row("  caveat", remedy.caveat, at_most=looseness)
     if remedy.source and looseness is None:
@@ -220,7 +231,7 @@ def _more(page: Page, report: Report) -> None:
         parts.append(phrases.count_of(len(report.troubles), "reading trouble"))
     if aligned := phrases.clocks(report):
         parts.append(f"clocks: {aligned}")
-    page.row("MORE", " · ".join(parts) or "nothing further", right="--full", at_most=1)
+    _parts(page, "MORE", parts or ["nothing further"], 1, right="--full")
 
 
 # --- no cause is named --------------------------------------------------------------------------------------------
@@ -230,8 +241,7 @@ def _plain(page: Page, report: Report, full: bool) -> None:
     signs = len(report.symptoms)
     right = f"signs of trouble: {signs}" if report.verdict == "unknown" and signs else ""
     _verdict(page, report, report.summary, right, None if full else 2)
-    if line := phrases.since(report):
-        page.row("", line, at_most=None if full else 2)
+    _parts(page, "", phrases.since(report), None if full else 2)
     page.blank()
     below = Page(page.width)
     if report.verdict == "healthy":

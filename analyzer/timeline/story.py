@@ -21,8 +21,8 @@ TELLING = ("server_log.phase", "server_log.ready", "server_log.kernel_selected",
            "process.", "fabric.")
 
 
-def story(analysis: Analysis) -> Timeline:
-    """The timeline of an analysis."""
+def story(analysis: Analysis, limit: int | None = SHOWN) -> Timeline:
+    """The timeline of an analysis: at most `limit` events (None = all)."""
     from analyzer.compose import moment, quote
     from analyzer.timeline.onset import last_progress, onset
 
@@ -46,7 +46,7 @@ def story(analysis: Analysis) -> Timeline:
                               and place.latest - place.earliest <= 60 else None,
                               as_written=place.text, earliest=written(place.earliest), latest=written(place.latest),
                               kind=event.kind, actor=_actor(event), text=event.text[:300], source=quote(event.span, event.text[:300]))
-                for event, place in _sampled(placed)])
+                for event, place in _sampled(placed, limit)])
 
 
 def _telling(bundle: Bundle) -> list[Event]:
@@ -57,18 +57,19 @@ def _place(event: Event, bundle: Bundle) -> Place:
     return record_of(event, bundle).place
 
 
-def _sampled(placed: list[tuple[Event, Place]]) -> list[tuple[Event, Place]]:
-    if len(placed) <= SHOWN:
+def _sampled(placed: list[tuple[Event, Place]], limit: int | None) -> list[tuple[Event, Place]]:
+    if limit is None or len(placed) <= limit:
         return placed
     counts: dict[str, int] = {}
     kept = []
     for event, place in placed:
         counts[event.kind] = counts.get(event.kind, 0) + 1
-        if counts[event.kind] <= max(4, SHOWN // 20):
+        if counts[event.kind] <= max(4, limit // 20):
             kept.append((event, place))
-    return kept[:SHOWN]
+    return kept[:limit]
 
 
 def _actor(event: Event) -> str:
-    parts = [event.actor.process, f"pid {event.actor.pid}" if event.actor.pid else None, event.actor.gpu]
+    parts = [event.actor.process, f"pid {event.actor.pid}" if event.actor.pid else None,
+             f"rank {event.actor.rank}" if event.actor.rank is not None else None, event.actor.gpu]
     return " ".join(part for part in parts if part)

@@ -42,7 +42,7 @@
   const [LANE, FROM, TO, AT, KIND, WHEN, WHO, WHERE, TEXT] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
   const events = data.events;
   const curves = Object.entries(data.curves);
-  const ROW = 22, CURVE = 46, AXIS = 24, LABEL_SHARE = 0.2;
+  const ROW = 22, CURVE = 46, AXIS = 24, MARKS = 20, LABEL_SHARE = 0.2;
   const end = Math.max(...marksAndEnds());
   const margin = Math.max(end * 0.02, 0.5);
   const whole = { from: -margin, to: end + margin };
@@ -57,7 +57,7 @@
     return [last, ...data.marks.map((mark) => mark[0])];
   }
 
-  const height = AXIS + data.lanes.length * ROW + curves.length * CURVE + 6;
+  const height = AXIS + data.lanes.length * ROW + curves.length * CURVE + MARKS;
   const labelWidth = () => Math.min(260, Math.round(canvas.clientWidth * LABEL_SHARE));
   const across = () => canvas.clientWidth - labelWidth() - 8;
   const toX = (second) => labelWidth() + ((second - view.from) / (view.to - view.from)) * across();
@@ -108,10 +108,11 @@
     context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
     context.textBaseline = "middle";
     const left = labelWidth();
+    context.fillStyle = colour.code;
+    for (let lane = 0; lane < data.lanes.length; lane += 2) context.fillRect(0, AXIS + lane * ROW, width, ROW);
     drawAxis(context, colour, width);
     data.lanes.forEach((name, lane) => {
       const y = AXIS + lane * ROW;
-      if (lane % 2 === 0) { context.fillStyle = colour.code; context.fillRect(0, y, width, ROW); }
       context.fillStyle = colour.ink;
       context.fillText(shortened(context, name, left - 14), 6, y + ROW / 2);
     });
@@ -139,7 +140,7 @@
       const x = toX(second);
       context.beginPath();
       context.moveTo(x, AXIS);
-      context.lineTo(x, height);
+      context.lineTo(x, height - MARKS);
       context.stroke();
       if (x < width - 60) context.fillText(clockText(second, step < 1), x + 3, AXIS / 2);
     }
@@ -158,7 +159,7 @@
       context.stroke();
       const onLeft = number === 0 && data.marks.length > 1;
       context.textAlign = onLeft ? "right" : "left";
-      context.fillText(name, x + (onLeft ? -4 : 4), height - 8);
+      context.fillText(name, x + (onLeft ? -4 : 4), height - MARKS / 2 + 1);
     });
     context.textAlign = "left";
     context.setLineDash([]);
@@ -276,7 +277,11 @@
     return best;
   }
 
-  const middle = () => (view.from + view.to) / 2;
+  // Zooming keeps the chosen event in sight when it is in the window.
+  const middle = () => {
+    const at = chosen < 0 ? null : events[chosen][FROM];
+    return at !== null && at >= view.from && at <= view.to ? at : (view.from + view.to) / 2;
+  };
   byId("zoom-in").addEventListener("click", () => zoom(0.5, middle()));
   byId("zoom-out").addEventListener("click", () => zoom(2, middle()));
   byId("zoom-all").addEventListener("click", () => { view = { ...whole }; redraw(); });

@@ -1,0 +1,66 @@
+"""Cases: a small input and what the analysis of it must say (docs/writing-a-rule.md)."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analyzer.analyze import analyze
+from analyzer.reasoning.rank import LEVEL
+from analyzer.reasoning.rulebook import Rulebook
+from analyzer.report import Report
+
+KEYS = {"provenance", "first", "at_least", "at_most", "never_first", "ruled_out", "not_live", "verdict", "quotes"}
+
+
+@dataclass(slots=True)
+class CaseResult:
+    """One case that was run; `faults` is empty when it held."""
+
+    name: str
+    faults: list[str] = field(default_factory=list)
+
+
+def case_folders(home: Path) -> list[Path]:
+    """Every case under `home`: a folder with `expect.toml` and `input/`."""
+    return sorted(path.parent for path in home.glob("*/*/expect.toml"))
+
+
+def run_cases(home: Path, rulebook: Rulebook, only: str | None = None) -> list[CaseResult]:
+    """Run all cases under `home` against all rules of the rulebook."""
+    return [run_case(folder, rulebook) for folder in case_folders(home)
+            if only is None or only in f"{folder.parent.name}/{folder.name}"]
+
+
+def run_case(folder: Path, rulebook: Rulebook) -> CaseResult:
+    """Run one case."""
+    expected = tomllib.loads((folder / "expect.toml").read_text(encoding="utf-8"))
+    report = analyze([str(folder / "input")], rulebook)
+    return CaseResult(f"{folder.parent.name}/{folder.name}", compare(expected, report, folder.parent.name))
+
+
+def compare(expected: dict[str, Any], report: Report, rule_id: str) -> list[str]:
+    """What of the expectation does not hold, in words."""
+    faults = [f"unknown key {key!r} in expect.toml" for key in expected.keys() - KEYS]
+    live = [h for h in report.hypotheses if not h.ruled_out]
+    first = live[0] if live else None
+    if "first" in expected and (first is None or first.cause != expected["first"]):
+        faults.append(f"wanted {expected['first']} first, got {first.cause if first else 'nothing'}")
+    own = next((h for h in live if h.rule.split("/")[-1] == rule_id), None) or (
+        next((h for h in live if h.cause == expected.get("first")), None))
+    if "at_least" in expected and (own is None or LEVEL[own.confidence] < LEVEL[expected["at_least"]]):
+        faults.append(f"wanted at least {expected['at_least']}, got {own.confidence if own else 'no hypothesis'}")
+    if "at_most" in expected and own is not None and LEVEL[own.confidence] > LEVEL[expected["at_most"]]:
+        faults.append(f"wanted at most {expected['at_most']}, got {own.confidence}")
+    if first is not None and first.cause in expected.get("never_first", []):
+        faults.append(f"{first.cause} must not be first")
+    out = {h.rule for h in report.hypotheses if h.ruled_out}
+    faults += [f"{rule} should be ruled out" for rule in expected.get("ruled_out", []) if rule not in out]
+    faults += [f"{h.rule} must not be live" for h in live if h.rule in expected.get("not_live", [])]
+    if "verdict" in expected and report.verdict not in expected["verdict"]:
+        faults.append(f"wanted the verdict {' or '.join(expected['verdict'])}, got {report.verdict}")
+    quoted = "\n".join(e.source.text for h in live[:1] for e in h.evidence_for if e.source is not None)
+    faults += [f"the first hypothesis does not quote {text!r}" for text in expected.get("quotes", []) if text not in quoted]
+    return faults
