@@ -18,11 +18,14 @@ from parsers.kernel_log import clock
 from parsers.kernel_log.prefix import peel
 from parsers.stamp import Stamp
 
-_HEAD = re.compile(r"\[(\w{3,4}) (\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)\] \[(\w{4,9})\] \[tid (\d{1,10})\] ?(.*)", re.DOTALL)
+_HEAD = re.compile(
+    r"\[(\w{3,4}) (\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)\] \[(\w{4,9})\] \[tid (\d{1,10})\] ?(.*)", re.DOTALL
+)
 _SXID = re.compile(
-    r"detected NVSwitch (non-fatal|fatal) error (\d{4,6})(?: on fid (\d{1,4}))?(?: on NVSwitch)? ?pci bus id ([0-9a-fA-F:.]{7,20})"
+    r"detected NVSwitch (non-fatal|fatal) error (\d{4,6})(?: on fid (\d{1,4}))?(?: on"
+    r" NVSwitch)? ?pci bus id ([0-9a-fA-F:.]{7,20})"
     r"(?: physical id (\d{1,4}))?(?: port (\d{1,4}))?"
-)  # fmt: skip
+)
 _WRITER = re.compile(r"nv-fabricmanager|nvidia-fabricmanager")
 _MISMATCH = re.compile(r"version.{0,120}(?:doesn't|does not|don't|not) match|version mismatch", re.IGNORECASE)
 _CONFIGURED = re.compile(r"Successfully configured all|Connected to \d{1,4} nodes?\.")
@@ -44,13 +47,19 @@ def judge(message: str, level: str | None, writer: str | None = None) -> dict[st
         what = "version_mismatch"
     elif _CONFIGURED.search(message):
         what = "configured"
-    elif level in _SEVERE or (level is None and _BAD.search(message) and "code=exited, status=0" not in message):
-        what = "error"
-    elif level is None and "Failed to start" in message:
+    elif (
+        level in _SEVERE
+        or (level is None and _BAD.search(message) and "code=exited, status=0" not in message)
+        or (level is None and "Failed to start" in message)
+    ):
         what = "error"
     if what is None:
         return None
-    return {"level": level or ("ERROR" if what in ("error", "version_mismatch") else "INFO"), "message": message.strip(), "what": what}
+    return {
+        "level": level or ("ERROR" if what in ("error", "version_mismatch") else "INFO"),
+        "message": message.strip(),
+        "what": what,
+    }
 
 
 class FabricManager:
@@ -58,8 +67,17 @@ class FabricManager:
 
     name: ClassVar[str] = "fabric_manager"
     kind: ClassVar[str] = "fabric"
-    marks: ClassVar[tuple[bytes, ...]] = (b"[ERROR]", b"[CRITICAL]", b"[FATAL]", b"[WARNING]", b"fabricmanager", b"NOTHING_TO_DO",
-                                          b"match", b"onfigured", b"NVSwitch")  # fmt: skip
+    marks: ClassVar[tuple[bytes, ...]] = (
+        b"[ERROR]",
+        b"[CRITICAL]",
+        b"[FATAL]",
+        b"[WARNING]",
+        b"fabricmanager",
+        b"NOTHING_TO_DO",
+        b"match",
+        b"onfigured",
+        b"NVSwitch",
+    )
 
     def sniff(self, head: str) -> float:
         """By the share of lines with the log's own head, or of journal lines of the unit."""
@@ -120,9 +138,14 @@ class FabricManager:
             if found := _SXID.search(message):
                 entry = xid_catalogue.lookup_sxid(int(found[2]))
                 fields = {
-                    "code": entry.code, "mnemonic": entry.mnemonic, "pci": found[4].lower(), "fatal": found[1] == "fatal",
-                    "link": int(found[6]) if found[6] else None, "message": message.strip(), "class": entry.fatality,
-                }  # fmt: skip
+                    "code": entry.code,
+                    "mnemonic": entry.mnemonic,
+                    "pci": found[4].lower(),
+                    "fatal": found[1] == "fatal",
+                    "link": int(found[6]) if found[6] else None,
+                    "message": message.strip(),
+                    "class": entry.fatality,
+                }
                 yield Event("kernel_log.sxid", line.span(source), line.text, stamp, actor, fields)
             if judged := judge(message, level):
                 yield Event("fabric.manager", line.span(source), line.text, stamp, actor, judged)

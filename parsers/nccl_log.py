@@ -22,16 +22,28 @@ from parsers.stamp import Stamp
 
 _LEVEL = re.compile(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
 _ORIGIN = re.compile(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
-_ANCHORED = re.compile(r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?\] |\d{1,3}(?:\.\d{1,3}){3}: |\[\d{1,5}\]:? ?|\[rank\d{1,5}\]: ?"
-                       r"|\d{1,5}: |\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?){0,3}"
-                       r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?: [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b")  # fmt: skip
+_ANCHORED = re.compile(
+    r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?\] |\d{1,3}(?:\.\d{1,3}){3}: "
+    r"|\[\d{1,5}\]:? ?|\[rank\d{1,5}\]: ?"
+    r"|\d{1,5}: |\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?){0,3}"
+    r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?:"
+    r" [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b"
+)
 _BARE = re.compile(r"NCCL (?:WARN|ERROR) \S|NCCL version \d")
-_DATED = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] ")
-_GLOG = re.compile(r"\[([EWFI])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h|cc|cu)):(\d{1,6})\] ?(.*)", re.DOTALL)
+_DATED = re.compile(
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d"
+    r" \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] "
+)
+_GLOG = re.compile(
+    r"\[([EWFI])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h"
+    r"|cc|cu)):(\d{1,6})\] ?(.*)",
+    re.DOTALL,
+)
 _GLOG_START = re.compile(
     r"(?:\[(?:rank)?\d{1,5}\]:? ?|\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,3}"
-    r"\[[EWFI](?:\d{4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
-)  # fmt: skip
+    r"\[[EWFI](?:\d{4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}"
+    r"|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
+)
 _RANK_TAG = re.compile(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")
 _FILES = ("ProcessGroup", "TCPStore", "NCCLUtils", "socket.cpp", "FlightRecorder", "HashStore")
 
@@ -57,19 +69,37 @@ _INFO: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _TIMEOUT = re.compile(
-    r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d{1,12}), OpType=(\w{1,32})(?:, NumelIn=(\d{1,18}))?(?:, NumelOut=(\d{1,18}))?"
+    r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d{1,12}),"
+    r" OpType=(\w{1,32})(?:, NumelIn=(\d{1,18}))?(?:, NumelOut=(\d{1,18}))?"
     r"(?:, Timeout\(ms\)=(\d{1,12}))?\)(?: ran for (\d{1,12}) milliseconds)?"
-)  # fmt: skip
+)
 _LAST_WORK = re.compile(r"[Ll]ast enqueued (?:NCCL )?work: (-?\d{1,12}), last completed (?:NCCL )?work: (-?\d{1,12})")
 _SIGNALLED = re.compile(r"due to a collective timeout from\s{1,3}rank (\d{1,6})")
-_QUIET = re.compile(r"destroy_process_group\(\) was not called|Environment variable \S+ is deprecated|preparing to dump debug info"
-                    r"|First PG on this rank to signal|Using (?:non-device|device) (?:mesh|as)|Guessing device ID|using GPU \d+ (?:as|to perform)")  # fmt: skip
-_GLOO = re.compile(r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]|gloo::\w{2,12}Exception")
+_QUIET = re.compile(
+    r"destroy_process_group\(\) was not called|Environment variable \S+ is deprecated"
+    r"|preparing to dump debug info"
+    r"|First PG on this rank to signal|Using (?:non-device|device) (?:mesh"
+    r"|as)|Guessing device ID|using GPU \d+ (?:as|to perform)"
+)
+_SERVER = re.compile(
+    r"(?:\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,2}(?:INFO|WARNING|ERROR"
+    r"|DEBUG|CRITICAL):? {1,5}\S"
+)
+_GLOO = re.compile(
+    r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]"
+    r"|gloo::\w{2,12}Exception"
+)
 
-_ROW = re.compile(r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6})\s{1,10}(.{1,120})$")
+_ROW = re.compile(
+    r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6"
+    r"})\s{1,10}(.{1,120})$"
+)
 _OUT_OF_BOUNDS = re.compile(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
 _BANDWIDTH = re.compile(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}([\d.]{1,16})")
-_TEST_GPU = re.compile(r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255}) device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})")
+_TEST_GPU = re.compile(
+    r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255})"
+    r" device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})"
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -100,6 +130,10 @@ def take_apart(text: str) -> Said | None:
     return Said(found[1], message.strip(), origin[1], int(origin[2]), int(origin[4]), origin[5], stamp)
 
 
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 class _Reading:
     """One pass over a text: which process has which rank, and what was said already."""
 
@@ -108,7 +142,6 @@ class _Reading:
         self.ranks: dict[tuple[str | None, int | None, int | None], int] = {}
         self.seen: set[tuple[str, ...]] = set()
         self.timeouts: set[tuple[int | None, int, str]] = set()
-        self.enqueued: dict[int, tuple[int, Event]] = {}
         self.wrong = 0
         self.result: Event | None = None
 
@@ -130,7 +163,7 @@ class _Reading:
                 yield from self._torch(line, text)
             elif "gloo" in text or "Gloo" in text:
                 yield from self._gloo(line, text)
-            elif text.startswith("#") or (self.wrong >= 0 and text[:1] == " " and "  " in text):
+            elif text.startswith("#") or (text[:1] == " " and "  " in text[1:]):
                 yield from self._table(line, text)
         if self.result is not None:
             yield self.result
@@ -144,9 +177,14 @@ class _Reading:
         rank = self.ranks.get(where)
         actor = Actor(pid=said.pid, rank=rank, host=said.host or line.host)
         if said.level in ("WARN", "ERROR"):
-            fields: dict[str, Any] = {"message": said.message, "rank": rank, "host": said.host, "device": said.device,
-                                      "place": said.place}  # fmt: skip
-            yield Event("collective.nccl_warn", span, text, stamp, actor, {k: v for k, v in fields.items() if v is not None})
+            fields = {
+                "message": said.message,
+                "rank": rank,
+                "host": said.host,
+                "device": said.device,
+                "place": said.place,
+            }
+            yield Event("collective.nccl_warn", span, text, stamp, actor, _known(fields))
             return
         if (setting := _SETTING.search(said.message)) and self.once(setting[1], setting[2]):
             yield fact(f"env.{setting[1]}", setting[2].strip().removesuffix("."), span, text, stamp=stamp, actor=actor)
@@ -155,8 +193,14 @@ class _Reading:
             yield fact("nccl.version", version[1], span, text, stamp=stamp, actor=actor)
             return
         if comm and (step := _INIT.search(said.message)):
-            yield Event("collective.nccl_init", span, text, stamp, actor,
-                        {"step": step[1].lower(), "rank": int(comm[1]), "nranks": int(comm[2])})  # fmt: skip
+            yield Event(
+                "collective.nccl_init",
+                span,
+                text,
+                stamp,
+                actor,
+                {"step": step[1].lower(), "rank": int(comm[1]), "nranks": int(comm[2])},
+            )
             return
         what, value = self._telling(said)
         if what and value and self.once(what, value, str(rank) if what in ("connected", "finished", "return") else ""):
@@ -191,22 +235,32 @@ class _Reading:
             if (rank, seq, op) in self.timeouts:
                 return
             self.timeouts.add((rank, seq, op))
-            fields: dict[str, Any] = {"op": op, "seq": seq, "rank": rank, "timeout_ms": int(work[5]) if work[5] else None,
-                                      "numel": int(work[3]) if work[3] else None, "ran_ms": int(work[6]) if work[6] else None}  # fmt: skip
-            yield Event("collective.watchdog_timeout", span, text, stamp, actor, {k: v for k, v in fields.items() if v is not None})
+            fields = {
+                "op": op,
+                "seq": seq,
+                "rank": rank,
+                "timeout_ms": int(work[5]) if work[5] else None,
+                "numel": int(work[3]) if work[3] else None,
+                "ran_ms": int(work[6]) if work[6] else None,
+            }
+            yield Event(
+                "collective.watchdog_timeout",
+                span,
+                text,
+                stamp,
+                actor,
+                _known(fields),
+            )
             return
-        if not found or found[1] not in "EFW" or (found[1] != "E" and _QUIET.search(message)):
-            if not found or found[1] != "I" or not _LAST_WORK.search(message):
-                return
-        event = Event("collective.nccl_warn", span, text, stamp, actor,
-                      {"message": message.strip(), "place": f"{found[6]}:{found[7]}"} | ({"rank": rank} if rank is not None else {}))  # fmt: skip
-        if _QUIET.search(message):
+        if not found or _QUIET.search(message) or not (found[1] in "EFW" or _LAST_WORK.search(message)):
             return
-        yield event
+        fields = {"message": message.strip(), "place": f"{found[6]}:{found[7]}", "rank": rank}
+        yield Event("collective.nccl_warn", span, text, stamp, actor, _known(fields))
         yield from self._behind(message, rank, span, text, stamp, actor)
 
-    def _behind(self, message: str, rank: int | None, span: SourceSpan, text: str, stamp: Stamp | None,
-                actor: Actor) -> Iterator[Event]:  # fmt: skip
+    def _behind(
+        self, message: str, rank: int | None, span: SourceSpan, text: str, stamp: Stamp | None, actor: Actor
+    ) -> Iterator[Event]:
         """A rank whose last work lies before the one that timed out elsewhere never arrived at it.
 
         "Received a dump signal … from rank N" with nothing in flight says so about the speaker itself.
@@ -222,9 +276,7 @@ class _Reading:
         )
         if behind and self.once("behind", str(rank)):
             op = next((name for _, seq, name in self.timeouts if seq == enqueued + 1), None)
-            fields: dict[str, Any] = {"rank": rank, "seq": enqueued}
-            if op:
-                fields["op"] = op
+            fields = _known({"rank": rank, "seq": enqueued, "op": op})
             yield Event("collective.rank_behind", span, text, stamp, actor, fields)
 
     def _gloo(self, line: Line, text: str) -> Iterator[Event]:
@@ -232,25 +284,49 @@ class _Reading:
         if found and ("rror" in text or "failed" in text or "refused" in text or "Timed out" in text):
             tagged = _RANK_TAG.search(text)
             rank = int(tagged[1] or tagged[2]) if tagged else None
-            message = text[found.start():].strip()
-            yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(rank=rank, host=line.host),
-                        {"message": message} | ({"rank": rank} if rank is not None else {}))  # fmt: skip
+            message = text[found.start() :].strip()
+            yield Event(
+                "collective.nccl_warn",
+                line.span(self.source),
+                text,
+                line.outer,
+                Actor(rank=rank, host=line.host),
+                _known({"message": message, "rank": rank}),
+            )
 
     def _table(self, line: Line, text: str) -> Iterator[Event]:
         span = line.span(self.source)
         if gpu := _TEST_GPU.match(text):
             rank, pid, host, _, address, name = gpu.groups()
             self.ranks.setdefault((host, int(pid), int(gpu[4])), int(rank))
-            yield fact("gpu.name", name.strip(), span, text, stamp=line.outer,
-                       actor=Actor(gpu=address.lower().removesuffix(".0"), rank=int(rank), host=host))  # fmt: skip
+            yield fact(
+                "gpu.name",
+                name.strip(),
+                span,
+                text,
+                stamp=line.outer,
+                actor=Actor(gpu=address.lower().removesuffix(".0"), rank=int(rank), host=host),
+            )
         elif found := _OUT_OF_BOUNDS.match(text):
-            self.result = Event("collective.result", span, text, line.outer, Actor(host=line.host),
-                                {"wrong": max(int(found[1]), self.wrong)})  # fmt: skip
+            self.result = Event(
+                "collective.result",
+                span,
+                text,
+                line.outer,
+                Actor(host=line.host),
+                {"wrong": max(int(found[1]), self.wrong)},
+            )
         elif found := _BANDWIDTH.match(text):
             wrong = self.result.fields["wrong"] if self.result else self.wrong
             self.result = None
-            yield Event("collective.result", span, text, line.outer, Actor(host=line.host),
-                        {"wrong": wrong, "bandwidth": float(found[1]) if found[1].count(".") < 2 else None})  # fmt: skip
+            yield Event(
+                "collective.result",
+                span,
+                text,
+                line.outer,
+                Actor(host=line.host),
+                {"wrong": wrong, "bandwidth": float(found[1]) if found[1].count(".") < 2 else None},
+            )
             self.wrong = 0
         elif row := _ROW.match(text):
             # time, algbw, busbw, #wrong once out of place and once in place
@@ -270,15 +346,18 @@ class NcclLog:
     name: ClassVar[str] = "nccl_log"
     kind: ClassVar[str] = "collective"
     marks: ClassVar[tuple[bytes, ...]] = (
-        b"NCCL WARN", b"NCCL ERROR", b"set by environment", b"Init START", b"Init COMPLETE", b"NCCL version", b"Watchdog caught",
-        b"ProcessGroupNCCL", b"ProcessGroupGloo", b"TCPStore.cpp", b"socket.cpp", b"NCCLUtils", b"connectFullMesh", b"gloo/transport",
-        b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network", b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
+        b"NCCL WARN", b"NCCL ERROR", b"set by environment",
+        b"Init START", b"Init COMPLETE", b"NCCL version", b"Watchdog caught",
+        b"ProcessGroupNCCL", b"ProcessGroupGloo", b"TCPStore.cpp",
+        b"socket.cpp", b"NCCLUtils", b"connectFullMesh", b"gloo/transport",
+        b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network",
+        b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
         b" -> 3", b" -> 5", b" -> 6", b"# Out of bounds", b"# Avg bus", b"#  Rank", b"MNNVL", b"P2P is disabled",
     )  # fmt: skip
 
     def sniff(self, head: str) -> float:
         """By the share of lines that NCCL, the watchdog or a collective test wrote."""
-        own = watchdog = other = 0
+        own = watchdog = other = server = 0
         for text in head.split("\n")[:600]:
             if not text.strip():
                 continue
@@ -290,10 +369,13 @@ class NcclLog:
                 own += 2
             else:
                 other += 1
+                server += bool(_SERVER.match(text))
         total = own + watchdog + other
         if not total or not (own or watchdog):
             return 0.0
         share = (own + watchdog) / total
+        if server and (not own or server * 20 > own):  # a server's log in which NCCL or the watchdog speaks too
+            return min(0.5, share)
         if share >= 0.5:
             return 0.95
         if share >= 0.25 and own:
@@ -324,8 +406,9 @@ class NcclLog:
         def rows(kind: str) -> list[dict[str, Any]]:
             return [
                 {"time": event.stamp.text if event.stamp else None, "line": event.span.first_line, **event.fields}
-                for event in events if event.kind == kind
-            ]  # fmt: skip
+                for event in events
+                if event.kind == kind
+            ]
 
         facts = {event.fields["name"]: event.fields["value"] for event in events if event.kind == "fact"}
         infos = rows("collective.nccl_info")

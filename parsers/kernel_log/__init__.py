@@ -33,7 +33,8 @@ from parsers.kernel_log.xid import XidReader
 
 MARKS: tuple[bytes, ...] = (
     # driver and switch
-    b"NVRM", b"Xid (", b"nvidia-nvswitch", b"nvidia-modeset", b"nvidia/", b"nouveau ", b"fabricmanager", b"persistenced",
+    b"NVRM", b"Xid (", b"nvidia-nvswitch", b"nvidia-modeset",
+    b"nvidia/", b"nouveau ", b"fabricmanager", b"persistenced",
     # module loader
     b"module with unavailable key", b"Key was rejected", b"key not available", b"unsigned module", b"trusted key",
     b"version of symbol", b"version magic", b"Unknown symbol",
@@ -48,29 +49,43 @@ MARKS: tuple[bytes, ...] = (
     b"detected stall", b"self-detected", b"detected expedited", b" nfs", b" rpc_", b" ll_", b" ptlrpc", b" fuse_",
     b"request_wait_answer", b"[nvidia", b"io_schedule+", b"(io_schedule)", b"state:D", b" D ",
     # faults of processes and of the kernel
-    b"segfault at", b"traps: ", b"unhandled level", b"undefined instruction", b"Kernel panic", b"Oops", b"BUG:", b"kernel BUG",
+    b"segfault at", b"traps: ", b"unhandled level", b"undefined instruction",
+    b"Kernel panic", b"Oops", b"BUG:", b"kernel BUG",
     b"nable to handle kernel", b"general protection", b"Trigger a crash",
     # IOMMU, heat, network, storage
     b"IO_PAGE_FAULT", b"DMAR", b"arm-smmu", b"emperature", b"hermal", b": Port: ", b"Port module event", b"NIC Link",
-    b"not responding", b": server ", b"Lustre", b"CIFS", b"ceph: ", b"I/O error", b"EXT4-fs", b"EXT3-fs", b"XFS (", b"BTRFS",
+    b"not responding", b": server ", b"Lustre", b"CIFS", b"ceph: ",
+    b"I/O error", b"EXT4-fs", b"EXT3-fs", b"XFS (", b"BTRFS",
     b"FAT-fs", b"F2FS", b"uncleanly shut down", b"recovering journal", b"read-only", b"No space left", b"nvme",
     # boots
     b"Linux version", b"-- Boot", b"-- Reboot --", b"Reached target", b"reboot: ", b"Power down", b"Journal stopped",
-    b"SIGTERM from PID", b"signal 15", b"systemd-shutdown", b"System is ", b"Shutting down", b"suppressed", b"Suppressed",
+    b"SIGTERM from PID", b"signal 15", b"systemd-shutdown",
+    b"System is ", b"Shutting down", b"suppressed", b"Suppressed",
     b"kernel messages", b"messages lost", b"drop messages", b"ainted: ", b"Welcome to ",
 )  # fmt: skip
 """Of a large log the lines between the ends are read only where one of these stands."""
 
 _SYSLOG_FORMS = frozenset({"syslog", "syslog-iso", "syslog-5424", "journal-full", "journal-unix"})
 _WRITERS = frozenset(
-    {"systemd", "systemd-journald", "systemd-shutdown", "systemd-logind", "nvidia-persistenced", "systemd-fsck", "rsyslogd"}
+    {
+        "systemd",
+        "systemd-journald",
+        "systemd-shutdown",
+        "systemd-logind",
+        "nvidia-persistenced",
+        "systemd-fsck",
+        "rsyslogd",
+    }
 )
 _JOURNAL = re.compile(r'\s{0,4}\{\s{0,4}"[A-Z_]{2,40}"\s{0,2}:')
 _KERNEL_ENTRY = re.compile(r'"(?:_TRANSPORT|SYSLOG_IDENTIFIER)"\s{0,2}:\s{0,2}"kernel"')
 _EXPORT_HEAD = re.compile(r"\s{0,8}(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE|SYSLOG_IDENTIFIER)=")
 _PRETTY_HEAD = re.compile(r'\s{0,8}"(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE)" : ')
 _DMESG_JSON = re.compile(r'\s{0,4}\{\s{0,4}"dmesg"\s{0,2}:|\s{0,12}"(?:pri|msg)"\s{0,2}: ')
-_SEPARATOR = re.compile(r"-- (?:Boot [0-9a-f]{8,40}|Reboot|Logs begin at .{4,80}|Journal begins at .{4,80}|No entries) ?(?:--|\.)?")
+_SEPARATOR = re.compile(
+    r"-- (?:Boot [0-9a-f]{8,40}|Reboot|Logs begin at .{4,80}|Journal begins at .{4,80}|No"
+    r" entries) ?(?:--|\.)?"
+)
 
 
 def _is_kernel_line(text: str, prefix: Prefix | None) -> bool:
@@ -109,7 +124,7 @@ class KernelLog:
                 kernel += bool(_KERNEL_ENTRY.search(text)) or "_TRANSPORT=kernel" in text
             elif _DMESG_JSON.match(text):
                 kernel += 1
-            elif _SEPARATOR.match(text) or (kernel or bare) and text.startswith((" ", "\t")):
+            elif _SEPARATOR.match(text) or ((kernel or bare) and text.startswith((" ", "\t"))):
                 continuation += 1
             else:
                 other += 1
@@ -165,9 +180,17 @@ class _Reading:
         self._xid = XidReader()
         self._stall = StallReader()
         self._kernel = (
-            self._xid.feed, SxidReader().feed, NvrmReader().feed, MemoryReader().feed, self._stall.feed, CrashReader().feed,
-            FaultReader().feed, IommuReader().feed, PcieReader().feed, EnvironmentReader().feed,
-        )  # fmt: skip
+            self._xid.feed,
+            SxidReader().feed,
+            NvrmReader().feed,
+            MemoryReader().feed,
+            self._stall.feed,
+            CrashReader().feed,
+            FaultReader().feed,
+            IommuReader().feed,
+            PcieReader().feed,
+            EnvironmentReader().feed,
+        )
         self._storage = StorageReader()
         self._separators = 0
 
@@ -175,7 +198,7 @@ class _Reading:
     def boots(self) -> int:
         """Boots that the log shows at least a part of."""
         begun = self._boot.boots
-        return begun if self._began_at_start or not self.clocks and not begun else begun + 1
+        return begun if self._began_at_start or (not self.clocks and not begun) else begun + 1
 
     _began_at_start = False
 
@@ -213,7 +236,11 @@ class _Reading:
             for feed in self._kernel:
                 if feed(record, log):
                     return
-        elif record.writer and "nvidia-persistenced" in record.writer and "Failed to query NVIDIA devices" in record.message:
+        elif (
+            record.writer
+            and "nvidia-persistenced" in record.writer
+            and "Failed to query NVIDIA devices" in record.message
+        ):
             log.emit("init_failure", record, what="no_device_files")
             return
         elif fabric_manager.is_writer(record.writer) or "fabricmanager" in record.message[:80]:

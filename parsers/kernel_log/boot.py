@@ -13,12 +13,17 @@ from parsers.stamp import ClockKind
 
 _SEPARATOR = re.compile(r"\s{0,4}-- (?:Boot [0-9a-f]{8,40}|Reboot) --")
 _BANNER = re.compile(r"Linux version (\d[\w.+~-]{2,80})")
-_BUILD = re.compile(r"(?:PID: \d{1,10} (?:UID: \d{1,10} )?)?Comm: .{1,64}? (?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
+_BUILD = re.compile(
+    r"(?:PID: \d{1,10} (?:UID: \d{1,10} )?)?Comm: .{1,64}? (?:Tainted: .{0,40}?|Not tainted)"
+    r" ?(\d\.\d{1,3}[\w.+~-]{1,60}) #"
+)
 _TAINT = re.compile(r"^\s{0,8}(?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
 _WELCOME = re.compile(r"Welcome to (\S.{2,80}?)!$")
 _LOST = re.compile(
-    r"(\d{1,9}) (?:callbacks|messages|output lines|printk messages) (?:suppressed|dropped)|Missed (\d{1,9}) kernel messages"
-    r"|Suppressed (\d{1,9}) messages|: (\d{1,9}) messages lost due to rate-limiting|begin to drop messages due to rate-limiting"
+    r"(\d{1,9}) (?:callbacks|messages|output lines|printk messages) (?:suppressed|dropped)"
+    r"|Missed (\d{1,9}) kernel messages"
+    r"|Suppressed (\d{1,9}) messages|: (\d{1,9}) messages lost due to rate-limiting|begin"
+    r" to drop messages due to rate-limiting"
 )
 _STOPPED: tuple[tuple[str, str], ...] = (
     ("reboot: Restarting system", "restart"),
@@ -28,9 +33,13 @@ _STOPPED: tuple[tuple[str, str], ...] = (
     ("Power down.", "power off"),
 )
 _TARGET = re.compile(
-    r"Reached target (?:\S{1,40}\.target - )?((?:System )?(?:Shutdown|Power-?[Oo]ff|Reboot|Restart|Halt|Final Step|Unmount All Filesystems|Late Shutdown Services))"
+    r"Reached target (?:\S{1,40}\.target - )?((?:System )?(?:Shutdown|Power-?[Oo]ff|Reboot"
+    r"|Restart|Halt|Final Step|Unmount All Filesystems|Late Shutdown Services))"
 )
-_POWER = re.compile(r"System is (powering down|rebooting|halting)|The system will (power off|reboot|halt) now|Shutting down\.$|Powering off\.$|Rebooting\.$")
+_POWER = re.compile(
+    r"System is (powering down|rebooting|halting)|The system will (power off|reboot|halt) now"
+    r"|Shutting down\.$|Powering off\.$|Rebooting\.$"
+)
 CLOCK_STEP = 1.0
 """A boot clock that falls by more than this many seconds belongs to another boot."""
 
@@ -60,9 +69,9 @@ class BootReader:
         if uptime is None and record.stamp and record.stamp.clock is ClockKind.BOOT and record.prefixed:
             uptime = record.stamp.value
         began = False
-        if _BANNER.match(message.strip()) and record.is_kernel:
-            began = log.count - self._separator_at > 8
-        elif uptime is not None and self._last_uptime is not None and uptime < self._last_uptime - CLOCK_STEP:
+        if (_BANNER.match(message.strip()) and record.is_kernel) or (
+            uptime is not None and self._last_uptime is not None and uptime < self._last_uptime - CLOCK_STEP
+        ):
             began = log.count - self._separator_at > 8
         if uptime is not None:
             self._last_uptime = uptime
@@ -95,11 +104,11 @@ class BootReader:
                 if message.strip().startswith(words):
                     log.emit("shutdown", record, what=what)
                     return True
-        if "suppressed" in message or "messages" in message or "dropped" in message:
-            if found := _LOST.search(message):
-                count = next((group for group in found.groups() if group), None)
-                log.emit("suppressed", record, count=int(count) if count else None)
-                return True
+        lost = "suppressed" in message or "messages" in message or "dropped" in message
+        if lost and (found := _LOST.search(message)):
+            count = next((group for group in found.groups() if group), None)
+            log.emit("suppressed", record, count=int(count) if count else None)
+            return True
         return self._userland(record, message, log)
 
     def _userland(self, record: Record, message: str, log: Log) -> bool:
@@ -109,10 +118,14 @@ class BootReader:
                 log.emit("shutdown", record, what="syslog stopped")
                 return True
             return False
-        if found := _TARGET.search(message):
+        if "Reached target" in message and (found := _TARGET.search(message)):
             log.emit("shutdown", record, what=found[1])
             return True
-        if found := _POWER.search(message):
+        if message.endswith(".") or "System is" in message or "The system" in message:
+            found = _POWER.search(message)
+        else:
+            found = None
+        if found:
             log.emit("shutdown", record, what=(found[1] or found[2] or found[0]).strip("."))
             return True
         if writer == "systemd-shutdown" or message.startswith("systemd-shutdown["):
@@ -121,7 +134,7 @@ class BootReader:
         if writer == "systemd-journald" and ("Journal stopped" in message or "Received SIGTERM from PID 1" in message):
             log.emit("shutdown", record, what="journal stopped")
             return True
-        if found := _WELCOME.search(message):
+        if "Welcome to " in message and (found := _WELCOME.search(message)):
             log.fact("os", found[1], record)
             return True
         return False

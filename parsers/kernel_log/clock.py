@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 from parsers.stamp import ClockKind, Stamp
 
@@ -55,6 +56,7 @@ def boot(text: str) -> Stamp:
     return Stamp(text, ClockKind.BOOT, float(text), 10.0**-places if places else 1.0)
 
 
+@lru_cache(maxsize=4096)
 def wall(
     text: str, month: str, day: str, clock: str, fraction: str | None = None, year: str | None = None
 ) -> Stamp | None:

@@ -11,7 +11,8 @@ _SYSRQ = re.compile(r"(?:sysrq: )?(?:SysRq ?: )?Trigger a crash")
 _PANIC = re.compile(r"Kernel panic - not syncing: ?(.{0,200})")
 _OOPS = re.compile(
     r"(BUG: unable to handle .{0,120}|BUG: kernel NULL pointer dereference.{0,80}|kernel BUG at \S{1,160}"
-    r"|Oops: \w{1,8}.{0,60}|Internal error: Oops.{0,80}|Unable to handle kernel .{0,100}|general protection fault, .{0,100}"
+    r"|Oops: \w{1,8}.{0,60}|Internal error: Oops.{0,80}|Unable to handle kernel .{0,100}"
+    r"|general protection fault, .{0,100}"
     r"|general protection fault: [0-9a-f]{4}.{0,80})"
 )
 SAME_BLOCK = 60
@@ -33,9 +34,9 @@ class CrashReader:
             log.emit("panic", record, message=found[1].strip())
             self._until = log.count + SAME_BLOCK
             return True
-        if ("BUG" in message or "Oops" in message or "nable to handle" in message or "general protection" in message) and (
-            found := _OOPS.match(message.strip())
-        ):
+        if (
+            "BUG" in message or "Oops" in message or "nable to handle" in message or "general protection" in message
+        ) and (found := _OOPS.match(message.strip())):
             if log.count > self._until:
                 log.emit("panic", record, message=found[1].strip())
             self._until = log.count + SAME_BLOCK

@@ -10,14 +10,26 @@ import re
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
 
-_HOT = re.compile(r"(Core|Package|CPU\d{0,4}:?) ?temperature (?:is )?above threshold|temperature above threshold", re.IGNORECASE)
-_CRITICAL = re.compile(r"critical temperature reached|thermal shutdown|over-?temperature|THERMTRIP|Critical temperature", re.IGNORECASE)
+_HOT = re.compile(
+    r"(Core|Package|CPU\d{0,4}:?) ?temperature (?:is )?above threshold|temperature above"
+    r" threshold",
+    re.IGNORECASE,
+)
+_CRITICAL = re.compile(
+    r"critical temperature reached|thermal shutdown|over-?temperature|THERMTRIP|Critical"
+    r" temperature",
+    re.IGNORECASE,
+)
 _MLX_PORT = re.compile(r"(mlx\d_\w{2,8} \S{4,16}) (\S{1,24}): Port: (\d{1,3}) Link (DOWN|INIT|ACTIVE|ARMED|UP)")
-_MLX_MODULE = re.compile(r"(mlx\d_\w{2,8} \S{4,16}):? .{0,24}?Port module event(?:\[error\])?: module (\d{1,3}), (Cable \w{3,16}(?:, .{1,60})?|.{3,60})")
+_MLX_MODULE = re.compile(
+    r"(mlx\d_\w{2,8} \S{4,16}):? .{0,24}?Port module event(?:\[error\])?: module (\d{1,3}),"
+    r" (Cable \w{3,16}(?:, .{1,60})?|.{3,60})"
+)
 _NIC = re.compile(
-    r"(?:(mlx\d_\w{2,8}|bnxt_en|ice|i40e|ixgbe|igb|igc|e1000e|r8169|ena|tg3|qede|atlantic|irdma) ([0-9a-fA-F]{4}:[0-9a-fA-F:.]{7,10})\s)?"
+    r"(?:(mlx\d_\w{2,8}|bnxt_en|ice|i40e|ixgbe|igb|igc|e1000e|r8169|ena|tg3|qede|atlantic"
+    r"|irdma) ([0-9a-fA-F]{4}:[0-9a-fA-F:.]{7,10})\s)?"
     r"(?:\(?([\w.@-]{1,24})\)?:? ?)?:? ?(?:NIC )?Link (?:is )?([Dd]own|[Uu]p|DOWN|UP)\b"
-)  # fmt: skip
+)
 
 
 class EnvironmentReader:
@@ -34,7 +46,7 @@ class EnvironmentReader:
                 log.emit("thermal", record, what="throttled")
                 return True
             return False
-        if "Link " not in message and "ink is " not in message and "Port module event" not in message and ": link " not in message:
+        if "Link " not in message and "ink is " not in message and "Port module event" not in message:
             return False
         if found := _MLX_PORT.search(message):
             state = {"DOWN": "down", "INIT": "init", "ARMED": "init"}.get(found[4], "up")
@@ -43,7 +55,14 @@ class EnvironmentReader:
         if found := _MLX_MODULE.search(message):
             words = found[3].strip()
             state = "up" if words.startswith("Cable plugged") else "unplugged" if "unplugged" in words else "error"
-            log.emit("network", record, device=found[1].split()[-1].rstrip(":"), port=int(found[2]), state=state, message=words)
+            log.emit(
+                "network",
+                record,
+                device=found[1].split()[-1].rstrip(":"),
+                port=int(found[2]),
+                state=state,
+                message=words,
+            )
             return True
         if "Slot(" in message or message.startswith(("ata", "nvidia", "pci")):
             return False

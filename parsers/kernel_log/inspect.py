@@ -7,8 +7,20 @@ from typing import Any
 
 from parsers.event import Event
 
-_XID_KEYS = ("pci", "code", "mnemonic", "pid", "name", "message", "role", "cause_line", "severity", "scope", "first_action",
-             "detail")  # fmt: skip
+_XID_KEYS = (
+    "pci",
+    "code",
+    "mnemonic",
+    "pid",
+    "name",
+    "message",
+    "role",
+    "cause_line",
+    "severity",
+    "scope",
+    "first_action",
+    "detail",
+)
 _SXID_KEYS = ("pci", "code", "mnemonic", "fatal", "link", "message", "class")
 
 

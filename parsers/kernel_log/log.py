@@ -49,18 +49,27 @@ class Log:
         self._queue: deque[_Queued] = deque()
         self._facts: set[tuple[str, str, str | None]] = set()
 
-    def emit(self, kind: str, record: Record, gpu: str | None = None, pid: int | None = None,
-             keep_open: bool = False, **fields: Any) -> Event:  # fmt: skip
-        """One event `kernel_log.<kind>` about this record. With `keep_open` its fields may still be filled in."""
-        if pid is not None:
-            fields["pid"] = pid
+    def emit(
+        self, kind: str, record: Record, *, gpu: str | None = None, keep_open: bool = False, **fields: Any
+    ) -> Event:
+        """One event `kernel_log.<kind>` about this record; a field `pid` also names its actor.
+
+        With `keep_open` the fields may still be filled in. Fields that are None are left out.
+        """
+        pid = fields.get("pid")
         if record.uptime is not None:
             fields["uptime"] = record.uptime
         if "." not in kind:
             kind = f"kernel_log.{kind}"
         actor = Actor(pid=pid, gpu=gpu, host=record.host)
-        event = Event(kind, record.span(self.source), record.line.text, record.stamp, actor,
-                      {name: value for name, value in fields.items() if value is not None})  # fmt: skip
+        event = Event(
+            kind,
+            record.span(self.source),
+            record.line.text,
+            record.stamp,
+            actor,
+            {name: value for name, value in fields.items() if value is not None},
+        )
         self._queue.append(_Queued(event, self.count + OPEN_FOR if keep_open else 0))
         return event
 
@@ -69,8 +78,14 @@ class Log:
         key = (name, value, gpu)
         if value and key not in self._facts:
             self._facts.add(key)
-            event = fact(name, value, record.span(self.source), record.line.text, stamp=record.stamp,
-                         actor=Actor(gpu=gpu, host=record.host))  # fmt: skip
+            event = fact(
+                name,
+                value,
+                record.span(self.source),
+                record.line.text,
+                stamp=record.stamp,
+                actor=Actor(gpu=gpu, host=record.host),
+            )
             self._queue.append(_Queued(event))
 
     def fact_of(self, event: Event, name: str, value: str) -> None:

@@ -16,12 +16,18 @@ _INVOKED = re.compile(r"([^\s:]{1,16}(?: [^\s:]{1,15})?) invoked oom-killer: ")
 _CHOICE = re.compile(r"oom-kill:constraint=CONSTRAINT_(\w{2,24}),")
 _TASK = re.compile(r"task=(.{1,16}?),pid=(\d{1,10}),uid=")
 _MEMCG = re.compile(r"(?:oom_memcg|task_memcg)=([^,]{1,400}),")
-_KILLED = re.compile(r"(?:(Memory cgroup out of memory|Out of memory)[^:]{0,40}: )?Kill(?:ed)? process (\d{1,10}),? \(([^)]{1,64})\)")
+_KILLED = re.compile(
+    r"(?:(Memory cgroup out of memory|Out of memory)[^:]{0,40}: )?Kill(?:ed)? process"
+    r" (\d{1,10}),? \(([^)]{1,64})\)"
+)
 _KILLED_OLD = re.compile(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
 _ANON = re.compile(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
 _CONSTRAINTS = {"NONE": "global", "MEMCG": "memcg"}
 
-_MCE_BANK = re.compile(r"CPU:? ?(\d{1,4})[:, ].{0,24}?Machine Check(?: Exception| Event)?: ([0-9a-f]{1,3}) Bank (\d{1,3}): ([0-9a-fA-F]{16})")
+_MCE_BANK = re.compile(
+    r"CPU:? ?(\d{1,4})[:, ].{0,24}?Machine Check(?: Exception| Event)?: ([0-9a-f]{1,3}) Bank"
+    r" (\d{1,3}): ([0-9a-fA-F]{16})"
+)
 _MCE_AMD = re.compile(r"CPU:(\d{1,4}) \([^)]{3,16}\) MC(\d{1,3})_STATUS\[([^\]]{1,80})\]: ?(?:0x)?([0-9a-fA-F]{8,16})")
 _MCE_WORDS = re.compile(r"\[Hardware Error\]: (Corrected|Uncorrected|Deferred|Fatal|Uncorrectable)[ ,]")
 _EDAC = re.compile(r"EDAC \w{1,16}: (\d{1,9}) (CE|UE) (.{0,80}?)\bon (\S.{0,80}?) \(")
@@ -68,9 +74,15 @@ class MemoryReader:
             task = _TASK.search(message)
             memcg = _MEMCG.search(message)
             self._kill = log.emit(
-                "oom_kill", record, keep_open=True, victim=task[1] if task else None, pid=int(task[2]) if task else None,
-                constraint=self._constraint, memcg=memcg[1] if memcg else None, invoked_by=self._invoker,
-            )  # fmt: skip
+                "oom_kill",
+                record,
+                keep_open=True,
+                victim=task[1] if task else None,
+                pid=int(task[2]) if task else None,
+                constraint=self._constraint,
+                memcg=memcg[1] if memcg else None,
+                invoked_by=self._invoker,
+            )
             return True
         if "reaped process" in message:
             return True
@@ -85,11 +97,20 @@ class MemoryReader:
     def _victim(self, record: Record, message: str, found: re.Match[str], log: Log) -> None:
         pid, name = int(found[2]), found[3]
         anon = _ANON.search(message)
-        constraint = {"Memory cgroup out of memory": "memcg", "Out of memory": "global"}.get(found[1] or "", self._constraint)
+        constraint = {"Memory cgroup out of memory": "memcg", "Out of memory": "global"}.get(
+            found[1] or "", self._constraint
+        )
         event = self._kill
         if event is None or event.fields.get("pid") != pid:
-            event = log.emit("oom_kill", record, keep_open=True, victim=name, pid=pid, constraint=constraint or "other",
-                             invoked_by=self._invoker)  # fmt: skip
+            event = log.emit(
+                "oom_kill",
+                record,
+                keep_open=True,
+                victim=name,
+                pid=pid,
+                constraint=constraint or "other",
+                invoked_by=self._invoker,
+            )
         elif "constraint" not in event.fields or anon or found[1]:
             log.move(event, record)
         event.fields["victim"] = name
@@ -106,7 +127,9 @@ class MemoryReader:
             log.emit("mce", record, cpu=int(found[1]), bank=int(found[3]), severity=severity, status=found[4])
             return True
         if found := _MCE_AMD.search(message):
-            log.emit("mce", record, cpu=int(found[1]), bank=int(found[2]), severity=_bank_severity(found[4]), status=found[4])
+            log.emit(
+                "mce", record, cpu=int(found[1]), bank=int(found[2]), severity=_bank_severity(found[4]), status=found[4]
+            )
             return True
         if "EDAC" in message:
             return self._edac(record, message, log)
@@ -114,21 +137,30 @@ class MemoryReader:
             return self._firmware_first(record, found, log)
         if found := _MCE_WORDS.search(message):
             word = found[1].lower()
-            log.emit("mce", record, severity={"deferred": "uncorrected", "uncorrectable": "uncorrected"}.get(word, word))
+            log.emit(
+                "mce", record, severity={"deferred": "uncorrected", "uncorrectable": "uncorrected"}.get(word, word)
+            )
             return True
         if "Machine check events logged" in message:
-            log.emit("mce", record, severity="corrected", message="machine check events logged")
+            log.emit("mce", record, message="machine check events logged")  # to mcelog: no details here
             return True
         return "Hardware Error" in message
 
     def _edac(self, record: Record, message: str, log: Log) -> bool:
         found = _EDAC.search(message)
         if found:
-            log.emit("edac", record, count=int(found[1]), label=found[4].strip(),
-                     severity="uncorrected" if found[2] == "UE" else "corrected")  # fmt: skip
+            log.emit(
+                "edac",
+                record,
+                count=int(found[1]),
+                label=found[4].strip(),
+                severity="uncorrected" if found[2] == "UE" else "corrected",
+            )
             return True
         if found := _EDAC_PLAIN.search(message):
-            log.emit("edac", record, count=int(found[1] or 1), severity="uncorrected" if found[2] == "UE" else "corrected")
+            log.emit(
+                "edac", record, count=int(found[1] or 1), severity="uncorrected" if found[2] == "UE" else "corrected"
+            )
         return True
 
     def _firmware_first(self, record: Record, found: re.Match[str], log: Log) -> bool:

@@ -10,21 +10,25 @@ from parsers.kernel_log.record import Record
 
 _DEVICE = r"(?:[\w-]{2,24} )?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d)"
 _HEAD = re.compile(
-    _DEVICE + r": (?:AER: )?(?:Multiple )?(Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((Fatal|Non-Fatal)\))? error(?: message)?s? received",
+    _DEVICE + r": (?:AER: )?(?:Multiple )?(Corrected|Correctable|Uncorrected|Uncorrectable)(?:"
+    r" \((Fatal|Non-Fatal)\))? error(?: message)?s? received",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _BUS_ERROR = re.compile(
-    _DEVICE + r":\s{0,4}(?:AER: )?PCIe Bus Error: severity=(Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((Fatal|Non-Fatal)\))?"
-    r"(?:, type=([A-Za-z ]{4,24}?))?(?:,|$|\s\()", re.IGNORECASE
-)  # fmt: skip
+    _DEVICE + r":\s{0,4}(?:AER: )?PCIe Bus Error: severity=(Corrected|Correctable|Uncorrected"
+    r"|Uncorrectable)(?: \((Fatal|Non-Fatal)\))?"
+    r"(?:, type=([A-Za-z ]{4,24}?))?(?:,|$|\s\()",
+    re.IGNORECASE,
+)
 _BIT = re.compile(r"\[\s{0,2}(\d{1,2})\]\s{0,2}([A-Za-z][\w .-]{1,40}?)(\s{1,24}\(First\))?\s{0,24}$")
 _STATUS = re.compile(r"error status/mask=([0-9a-fA-F]{8})/([0-9a-fA-F]{8})")
 _APEI = re.compile(_DEVICE + r": (?:AER: )?aer_status: (0x[0-9a-fA-F]{8})")
 _LAYER = re.compile(r"aer_layer=([A-Za-z ]{4,24}), aer_agent=")
 _WIDTH = re.compile(
-    _DEVICE + r": ([\d.]{1,8}) Gb/s available PCIe bandwidth, limited by ([\d.]{1,5}) GT/s PCIe x(\d{1,2}) link at (\S{1,16})"
+    _DEVICE + r": ([\d.]{1,8}) Gb/s available PCIe bandwidth, limited by ([\d.]{1,5}) GT/s PCIe"
+    r" x(\d{1,2}) link at (\S{1,16})"
     r"(?: \(capable of [\d.]{1,8} Gb/s with ([\d.]{1,5}) GT/s PCIe x(\d{1,2}) link\))?"
-)  # fmt: skip
+)
 _VENDOR = re.compile(_DEVICE + r": \[10de:[0-9a-f]{4}\] type \d\d class 0x03")
 _DRIVER = re.compile(r"nvidia ([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): ")
 _AT = re.compile(_DEVICE + r": ")
@@ -40,9 +44,16 @@ _DOWN: tuple[tuple[str, str], ...] = (
     ("link lost", "link_down"),
     ("PCIe link lost", "link_down"),
 )
-_ENDINGS = ("broadcast error_detected", "device has no AER-aware driver", "Root Port link has been reset",
-            "Upstream Port link has been reset", "device recovery successful", "broadcast mmio_enabled",
-            "broadcast resume", "broadcast slot_reset")  # fmt: skip
+_ENDINGS = (
+    "broadcast error_detected",
+    "device has no AER-aware driver",
+    "Root Port link has been reset",
+    "Upstream Port link has been reset",
+    "device recovery successful",
+    "broadcast mmio_enabled",
+    "broadcast resume",
+    "broadcast slot_reset",
+)
 
 
 def _severity(word: str, kind: str | None) -> str:
@@ -63,8 +74,14 @@ class PcieReader:
         message = record.message
         if self._open and self._grow(message):
             return True
-        if "PCIe" not in message and "AER" not in message and ":" not in message[:40]:
-            return False
+        if "PCIe" in message or "AER" in message or "aer_" in message or "class 0x03" in message:
+            if self._record(record, message, log):
+                return True
+        elif found := _DRIVER.match(message):
+            log.knows_gpu(gpu_address(found[1]))
+        return self._link(record, log)
+
+    def _record(self, record: Record, message: str, log: Log) -> bool:
         if found := _BUS_ERROR.search(message):
             self._start(record, log, found[1], _severity(found[2], found[3]), (found[4] or "").strip() or None)
             return True
@@ -81,9 +98,7 @@ class PcieReader:
         if found := _VENDOR.search(message):
             log.knows_gpu(gpu_address(found[1]))
             return True
-        if found := _DRIVER.match(message):
-            log.knows_gpu(gpu_address(found[1]))
-        return self._link(record, log)
+        return False
 
     def _start(self, record: Record, log: Log, device: str, severity: str, layer: str | None) -> None:
         self._close(log)
@@ -93,7 +108,9 @@ class PcieReader:
         address = gpu_address(device)
         gpu = address if address in log.gpus or "nvidia " in record.message[:24] else None
         log.knows_gpu(gpu)
-        return log.emit("aer", record, gpu=gpu, keep_open=keep_open, severity=severity, device=device.lower(), layer=layer)
+        return log.emit(
+            "aer", record, gpu=gpu, keep_open=keep_open, severity=severity, device=device.lower(), layer=layer
+        )
 
     def _grow(self, message: str) -> bool:
         """Status and bit lines of the record that is open."""
@@ -120,8 +137,18 @@ class PcieReader:
         address = gpu_address(device)
         # Speed alone is how an idle card looks at boot; a narrow link of a GPU is not.
         if address in log.gpus and full_width and int(width) < int(full_width):
-            log.emit("pcie_link", record, gpu=address, device=device.lower(), what="width_limited",
-                     width=int(width), width_max=int(full_width), speed=speed, speed_max=full_speed, at=at)  # fmt: skip
+            log.emit(
+                "pcie_link",
+                record,
+                gpu=address,
+                device=device.lower(),
+                what="width_limited",
+                width=int(width),
+                width_max=int(full_width),
+                speed=speed,
+                speed_max=full_speed,
+                at=at,
+            )
 
     def _link(self, record: Record, log: Log) -> bool:
         message = record.message
@@ -134,7 +161,12 @@ class PcieReader:
                     continue
                 self._close(log)
                 address = gpu_address(found[1])
-                log.emit("pcie_link", record, gpu=address if address in log.gpus else None, device=found[1].lower(),
-                         what=what)  # fmt: skip
+                log.emit(
+                    "pcie_link",
+                    record,
+                    gpu=address if address in log.gpus else None,
+                    device=found[1].lower(),
+                    what=what,
+                )
                 return True
         return any(words in message for words in _ENDINGS)

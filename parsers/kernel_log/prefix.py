@@ -48,30 +48,37 @@ _CTIME = re.compile(
 )
 _PRIORITY = re.compile(r"<(\d{1,3})>")
 _RFC5424 = re.compile(r"1 (\S{10,40}) (\S{1,255}) (\S{1,64}) (\S{1,64}) (\S{1,64}) (?:-|\[[^\]]*\]) ?")
-_DECODED = re.compile(r"(kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d)\s{0,8}:"
-                      r"(emerg|alert|crit|err|warn|notice|info|debug)\s{0,8}: ?")
+_DECODED = re.compile(
+    r"(kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d)\s{0,8}:"
+    r"(emerg|alert|crit|err|warn|notice|info|debug)\s{0,8}: ?"
+)
 _KMSG = re.compile(r"(\d{1,4}),(\d{1,12}),(\d{1,15}),[^;,]{0,8}(?:,[^;]{0,200})?;")
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))? ")
-_BSD = re.compile(
-    r"([^\W\d]\w{1,11}\.?|\d{1,2}[月월])\s{1,2}(\d{1,2}) (?:(\d{4}) )?(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? "
-)
+_BSD = re.compile(r"([^\W\d]\w{1,11}\.?|\d{1,2}[月월])\s{1,2}(\d{1,2}) (?:(\d{4}) )?(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ")
 _FULL = re.compile(r"\w{2,12}\.? (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) ")
 _UNIX = re.compile(r"(\d{10}\.\d{6}) ")
-_TALOS = re.compile(r"(\S{2,255}): (kern|user|daemon|syslog|local\d):\s{1,3}(\w{3,8}): "
-                    r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]: ?")
+_TALOS = re.compile(
+    r"(\S{2,255}): (kern|user|daemon|syslog|local\d):\s{1,3}(\w{3,8}): "
+    r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]: ?"
+)
 _WRITER = re.compile(r"([A-Za-z0-9][\w.:-]{0,253}[\w]|\w) ([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
 _WRITER_ALONE = re.compile(r"()([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
 _WRITER_STRICT = re.compile(r"([A-Za-z0-9][\w.:-]{0,254}) (?:(kernel)|([A-Za-z(][\w.@/()+-]{0,63})\[(\d{1,10})\]): ?")
-_GREP = re.compile(r"(?:\S{0,200}?(?:messages|syslog|kern\.log|dmesg|kernel|journal)[\w.-]{0,40}?|\S{1,200}\.(?:log|txt)(?:\.\d{1,3})?)"
-                   r"[:-](?:\d{1,9}[:-])?")  # fmt: skip
+_GREP = re.compile(
+    r"(?:\S{0,200}?(?:messages|syslog|kern\.log|dmesg|kernel|journal)[\w.-]{0,40}?"
+    r"|\S{1,200}\.(?:log|txt)(?:\.\d{1,3})?)"
+    r"[:-](?:\d{1,9}[:-])?"
+)
 _QUOTE = re.compile(r"(?:(?:>|&gt;) ?){1,4}|[│|] {0,4}")
 _SHELL = re.compile(r"(?:\[pod/[^\]]{1,253}\] |[\w.-]{1,64} {1,32}\| )")
 _DOCKER_T = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?")
 _INNER = re.compile(r"\[\s{0,8}(\d{1,9}\.\d{6})\] ?")
 
 BARE = re.compile(
-    r"\s{0,40}(?:NVRM: |nvidia-nvswitch\d+: |nvidia-(?:modeset|nvlink|uvm|nvswitch|peermem)\b|nvidia \w{4,8}:\w\w:\w\w\.\w: "
-    r"|pcieport \w{4,8}:\w\w:\w\w\.\w: |nouveau \w{4,8}:|mlx5_core \w{4}:|EDAC \w|mce: |DMAR: |AMD-Vi: |Lustre(?:Error)?: "
+    r"\s{0,40}(?:NVRM: |nvidia-nvswitch\d+: |nvidia-(?:modeset|nvlink|uvm|nvswitch"
+    r"|peermem)\b|nvidia \w{4,8}:\w\w:\w\w\.\w: "
+    r"|pcieport \w{4,8}:\w\w:\w\w\.\w: |nouveau \w{4,8}:|mlx5_core \w{4}:|EDAC \w|mce: "
+    r"|DMAR: |AMD-Vi: |Lustre(?:Error)?: "
     r"|nfs: server |rcu: INFO|watchdog: BUG|NMI watchdog: |INFO: task .{1,40} blocked |Kernel panic - "
     r"|Out of memory: Kill|Memory cgroup out of memory: |oom-kill:constraint|oom_reaper: |traps: \S{1,40}\[\d"
     r"|Xid \(PCI:|SXid \(PCI:|Linux version \d|sysrq: |\{\d{1,4}\}\[Hardware Error\]|\[Hardware Error\]"
@@ -95,11 +102,11 @@ def _after_writer(rest: str, form: str, stamp: Stamp | None, level: str | None =
     if not found:
         return None
     host, writer, pid = found.groups()
-    message = rest[found.end():]
+    message = rest[found.end() :]
     uptime: float | None = None
     if writer == "kernel" and (inner := _INNER.match(message)):
         uptime = float(inner[1])
-        message = message[inner.end():]
+        message = message[inner.end() :]
     return Prefix(form, message, stamp, host or None, writer, int(pid) if pid else None, level, uptime)
 
 
@@ -107,13 +114,14 @@ def _boot_form(text: str, level: str | None) -> Prefix | None:
     found = _BOOT.match(text)
     if not found:
         return None
-    stamp, rest = clock.boot(found[1]), text[found.end():]
+    stamp, rest = clock.boot(found[1]), text[found.end() :]
     if caller := _CALLER.match(rest):
-        rest = rest[caller.end():]
+        rest = rest[caller.end() :]
     elif named := _WRITER_STRICT.match(rest):
         host, kernel, writer, pid = named.groups()
-        return Prefix("journal-monotonic", rest[named.end():], stamp, host, kernel or writer,
-                      int(pid) if pid else None, level)  # fmt: skip
+        return Prefix(
+            "journal-monotonic", rest[named.end() :], stamp, host, kernel or writer, int(pid) if pid else None, level
+        )
     return Prefix("dmesg-raw" if level else "dmesg", rest, stamp, level=level)
 
 
@@ -122,17 +130,17 @@ def _bracketed(text: str, level: str | None) -> Prefix | None:
         return prefix
     if found := _CTIME.match(text):
         stamp = clock.wall(found[0].strip(" []"), found[2], found[3], found[4], year=found[5])
-        rest = text[found.end():]
+        rest = text[found.end() :]
         if stamp is None or (rest.startswith("[") and re.match(r"\[[a-z_:]{3,20}\]", rest)):
             return None  # an httpd error log
         if caller := _CALLER.match(rest):
-            rest = rest[caller.end():]
+            rest = rest[caller.end() :]
         return Prefix("dmesg-T", rest, stamp, level=level)
     if found := _MINUTE.match(text):
         stamp = clock.wall(found[0].strip(" []"), found[1], found[2], found[3])
-        return Prefix("dmesg-e", text[found.end():], stamp, level=level) if stamp else None
+        return Prefix("dmesg-e", text[found.end() :], stamp, level=level) if stamp else None
     if (found := _DELTA_ONLY.match(text)) and ("+" in found[0] or "<" in found[0]):
-        return Prefix("dmesg-e", text[found.end():], None, level=level, delta=float(found[1]))
+        return Prefix("dmesg-e", text[found.end() :], None, level=level, delta=float(found[1]))
     return None
 
 
@@ -141,7 +149,7 @@ def _iso_form(text: str, level: str | None) -> Prefix | None:
     stamp = clock.iso(text) if found else None
     if not found or stamp is None:
         return None
-    rest = text[found.end():]
+    rest = text[found.end() :]
     if "," in found[0]:  # only dmesg writes a decimal comma with six places and a zone
         return Prefix("dmesg-iso", rest, stamp, level=level) if stamp.clock is ClockKind.UTC else None
     if text[10] != "T":
@@ -166,12 +174,19 @@ def _priority_form(text: str) -> Prefix | None:
     found = _PRIORITY.match(text)
     if not found:
         return None
-    level, rest = LEVELS[int(found[1]) % 8], text[found.end():]
+    level, rest = LEVELS[int(found[1]) % 8], text[found.end() :]
     if structured := _RFC5424.match(rest):
         stamp = clock.iso(structured[1])
         writer, pid = structured[3], structured[4]
-        return Prefix("syslog-5424", rest[structured.end():], stamp, structured[2], "kernel" if writer == "kernel" else writer,
-                      int(pid) if pid.isdigit() else None, level)  # fmt: skip
+        return Prefix(
+            "syslog-5424",
+            rest[structured.end() :],
+            stamp,
+            structured[2],
+            "kernel" if writer == "kernel" else writer,
+            int(pid) if pid.isdigit() else None,
+            level,
+        )
     inner = _boot_form(rest, level) or _bracketed(rest, level) or _bsd_form(rest, level)
     return inner or Prefix("dmesg-raw", rest, level=level)
 
@@ -179,11 +194,11 @@ def _priority_form(text: str) -> Prefix | None:
 def _bsd_form(text: str, level: str | None) -> Prefix | None:
     if found := _BSD.match(text):
         stamp = clock.wall(found[0].strip(), found[1], found[2], found[4], found[5], found[3])
-        return _after_writer(text[found.end():], "syslog", stamp, level) if stamp else None
+        return _after_writer(text[found.end() :], "syslog", stamp, level) if stamp else None
     if found := _FULL.match(text):
         zone = found[2]
         stamp = clock.iso(f"{found[1]} {zone}" if zone == "UTC" or zone[0] in "+-" else found[1])
-        return _after_writer(text[found.end():], "journal-full", stamp, level) if stamp else None
+        return _after_writer(text[found.end() :], "journal-full", stamp, level) if stamp else None
     return None
 
 
@@ -192,10 +207,11 @@ def _digit_form(text: str) -> Prefix | None:
         micros = int(found[3])
         stamp = Stamp(found[3], ClockKind.BOOT, micros / 1e6, 1e-6)
         facility, level = divmod(int(found[1]), 8)
-        return Prefix("kmsg", text[found.end():], stamp, level=LEVELS[level],
-                      writer="kernel" if facility == 0 else "user")  # fmt: skip
+        return Prefix(
+            "kmsg", text[found.end() :], stamp, level=LEVELS[level], writer="kernel" if facility == 0 else "user"
+        )
     if found := _UNIX.match(text):
-        return _after_writer(text[found.end():], "journal-unix", clock.epoch(found[1], float(found[1])))
+        return _after_writer(text[found.end() :], "journal-unix", clock.epoch(found[1], float(found[1])))
     return _iso_form(text, None)
 
 
@@ -204,8 +220,14 @@ def _talos_form(text: str) -> Prefix | None:
     if not found:
         return None
     host, facility, level, written = found.groups()
-    return Prefix("talos", text[found.end():], clock.iso(written), host, "kernel" if facility == "kern" else facility,
-                  level=level)  # fmt: skip
+    return Prefix(
+        "talos",
+        text[found.end() :],
+        clock.iso(written),
+        host,
+        "kernel" if facility == "kern" else facility,
+        level=level,
+    )
 
 
 def peel(text: str, depth: int = 0) -> Prefix | None:
@@ -225,7 +247,7 @@ def peel(text: str, depth: int = 0) -> Prefix | None:
     elif first.isdigit():
         found = _digit_form(text) or _bsd_form(text, None) or _talos_form(text)
     elif decoded := _DECODED.match(text):
-        rest, level = text[decoded.end():], decoded[2]
+        rest, level = text[decoded.end() :], decoded[2]
         found = _bracketed(rest, level) or _iso_form(rest, level) or Prefix("dmesg-x", rest, level=level)
         if decoded[1] != "kern" and found.writer is None:
             found = Prefix(found.form, found.message, found.stamp, found.host, decoded[1], found.pid, level)
@@ -235,7 +257,7 @@ def peel(text: str, depth: int = 0) -> Prefix | None:
         return found
     for wrapper in (_DOCKER_T, _QUOTE, _SHELL, _GREP):
         if (wrapped := wrapper.match(text)) and wrapped.end() < len(text):
-            rest = text[wrapped.end():]
+            rest = text[wrapped.end() :]
             inner = peel(rest, depth + 1)
             if inner is None and BARE.match(rest):
                 inner = Prefix("bare", rest.strip())

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
 
 _NAME = r"(\S[^\[\]\n]{0,62}?)\[(\d{1,10})\]:? "
 _LIBRARY = re.compile(r"\bin ([^\s\[]{1,200})\[")
-_SEGFAULT = re.compile(_NAME + r"segfault at ([0-9a-fA-F]{1,16}) ip ([0-9a-fA-F]{1,16}|\S{1,20}) sp \S{1,20} error ([0-9a-fA-F]{1,4})")
-_TRAP = re.compile(r"traps: " + _NAME + r"(?:trap )?(invalid opcode|general protection(?: fault)?|divide error|int3|stack segment|bad (?:frame|iret)\S{0,12}|[a-z][a-z ]{2,30}?) ip:([0-9a-fA-F]{1,16}) sp:\S{1,20} error:([0-9a-fA-F]{1,8})")
-_ARM_FAULT = re.compile(_NAME + r"unhandled (level \d \w{3,24} fault|[\w ]{3,40}?) \((\d{1,3})\) at (0x[0-9a-fA-F]{1,16}), esr (0x[0-9a-fA-F]{1,10})")
+_SEGFAULT = re.compile(
+    _NAME + r"segfault at ([0-9a-fA-F]{1,16}) ip ([0-9a-fA-F]{1,16}|\S{1,20}) sp \S{1,20} error"
+    r" ([0-9a-fA-F]{1,4})"
+)
+_TRAP = re.compile(
+    r"traps: " + _NAME + r"(?:trap )?(invalid opcode|general protection(?: fault)?|divide error|int3|stack segment"
+    r"|bad (?:frame|iret)\S{0,12}|[a-z][a-z ]{2,30}?) ip:([0-9a-fA-F]{1,16}) sp:\S{1,20}"
+    r" error:([0-9a-fA-F]{1,8})"
+)
+_ARM_FAULT = re.compile(
+    _NAME + r"unhandled (level \d \w{3,24} fault|[\w ]{3,40}?) \((\d{1,3})\) at (0x[0-9a-fA-F]{1,16}),"
+    r" esr (0x[0-9a-fA-F]{1,10})"
+)
 _ARM_UNDEFINED = re.compile(_NAME + r"undefined instruction: pc=(?:0x)?([0-9a-fA-F]{1,16})")
 
 
@@ -23,12 +34,16 @@ class FaultReader:
         message = record.message.strip()
         if "segfault at" in message:
             if found := _SEGFAULT.match(message):
-                self._emit("segfault", record, log, message, found, error=found[5], address=f"0x{found[3]}", ip=found[4])
+                self._emit(
+                    "segfault", record, log, message, found, error=found[5], address=f"0x{found[3]}", ip=found[4]
+                )
                 return True
         elif message.startswith("traps: "):
             if found := _TRAP.match(message):
                 kind = "invalid_opcode" if found[3] == "invalid opcode" else "segfault"
-                self._emit(kind, record, log, message, found, error=found[3] if kind == "segfault" else None, ip=found[4])
+                self._emit(
+                    kind, record, log, message, found, error=found[3] if kind == "segfault" else None, ip=found[4]
+                )
                 return True
         elif "unhandled" in message and (found := _ARM_FAULT.match(message)):
             self._emit("segfault", record, log, message, found, error=found[3], address=found[5])
@@ -38,7 +53,6 @@ class FaultReader:
             return True
         return message.startswith("Code: ")
 
-    def _emit(self, kind: str, record: Record, log: Log, message: str, found: re.Match[str],
-              **fields: str | None) -> None:  # fmt: skip
+    def _emit(self, kind: str, record: Record, log: Log, message: str, found: re.Match[str], **fields: Any) -> None:
         library = _LIBRARY.search(message, found.end() - 1)
         log.emit(kind, record, pid=int(found[2]), name=found[1], library=library[1] if library else None, **fields)

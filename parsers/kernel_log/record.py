@@ -112,10 +112,17 @@ def _from_journal(line: Line, entry: dict[str, Any], form: str) -> Record | None
     kernel = fields.get("_TRANSPORT") == "kernel"
     writer = "kernel" if kernel else fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM")
     return Record(
-        line, message, form, stamp or line.outer, fields.get("_HOSTNAME") or line.host, writer,
-        _number(fields.get("_PID")), LEVELS[priority] if priority is not None and priority < 8 else None,
-        mono / 1e6 if mono is not None and real is not None else None, fields.get("_BOOT_ID"),
-    )  # fmt: skip
+        line,
+        message,
+        form,
+        stamp or line.outer,
+        fields.get("_HOSTNAME") or line.host,
+        writer,
+        _number(fields.get("_PID")),
+        LEVELS[priority] if priority is not None and priority < 8 else None,
+        mono / 1e6 if mono is not None and real is not None else None,
+        fields.get("_BOOT_ID"),
+    )
 
 
 class _Entries:
@@ -153,10 +160,15 @@ def _one_line_json(line: Line) -> list[Record] | None:
         return [record] if record else []
     if '"pri"' in text and '"msg"' in text:
         return [
-            Record(line, _STRAY_RAW.sub("", _json_string(found[3])), "dmesg-json", clock.boot(found[2]),
-                   level=LEVELS[int(found[1]) % 8])
+            Record(
+                line,
+                _STRAY_RAW.sub("", _json_string(found[3])),
+                "dmesg-json",
+                clock.boot(found[2]),
+                level=LEVELS[int(found[1]) % 8],
+            )
             for found in _DMESG_OBJECT.finditer(text)
-        ]  # fmt: skip
+        ]
     return None
 
 
@@ -201,10 +213,12 @@ class _Reader:
         if name == "msg":
             time, priority = self.pretty.get("time", ""), self.pretty.get("pri", "")
             yield Record(
-                line, _STRAY_RAW.sub("", _json_string(value[1:].removesuffix('"'))), "dmesg-json",
+                line,
+                _STRAY_RAW.sub("", _json_string(value[1:].removesuffix('"'))),
+                "dmesg-json",
                 clock.boot(time) if time.replace(".", "", 1).isdigit() else None,
                 level=LEVELS[int(priority) % 8] if priority.isdigit() else None,
-            )  # fmt: skip
+            )
             self.pretty = {}
 
     def place(self, prefix: Prefix) -> Stamp | None:
@@ -222,9 +236,16 @@ class _Reader:
 
 def _plain(line: Line, prefix: Prefix, stamp: Stamp | None) -> Record:
     return Record(
-        line, prefix.message, prefix.form, stamp or line.outer, prefix.host or line.host, prefix.writer,
-        prefix.pid, prefix.level, prefix.uptime,
-    )  # fmt: skip
+        line,
+        prefix.message,
+        prefix.form,
+        stamp or line.outer,
+        prefix.host or line.host,
+        prefix.writer,
+        prefix.pid,
+        prefix.level,
+        prefix.uptime,
+    )
 
 
 def records(lines: Iterable[Line]) -> Iterator[Record]:
@@ -256,8 +277,14 @@ def records(lines: Iterable[Line]) -> Iterator[Record]:
                 yield _finish(held)
             inherited = held.stamp if held and stripped.startswith("NVRM:") else None
             host = held.host if held and inherited else None
-            held = Record(line, stripped if BARE.match(text) else text, "bare", inherited or line.outer,
-                          host or line.host, prefixed=False)  # fmt: skip
+            held = Record(
+                line,
+                stripped if BARE.match(text) else text,
+                "bare",
+                inherited or line.outer,
+                host or line.host,
+                prefixed=False,
+            )
             joined = 0
         elif joined < MAX_JOINED and (len(held.line.text) >= WRAP_AT or joined):
             held.message += ("" if held.message[-1:].isspace() or text[:1].isspace() else " ") + text

@@ -17,15 +17,26 @@ MAX_FRAMES = 64
 _HUNG = re.compile(
     r"INFO: task (.{1,64}?):(\d{1,10}) (?:<\S{1,40}> )?(?:is )?blocked (?:in I/O wait )?for more than (\d{1,6}) seconds"
 )
-_FRAME = re.compile(r"\s{0,12}(?:\[<[0-9a-fA-F]{6,18}>\] )?(\? )?([A-Za-z_][\w.]{0,127})\+0x[0-9a-f]{1,6}/0x[0-9a-f]{1,6}(?: \[(\w{1,40})[^\]]{0,48}\])?")
-_ARM_FRAME = re.compile(r"\s{0,12}\[<[0-9a-f]{8}>\] \(([\w.]{1,128})(?:\+0x[0-9a-f/x]{1,20})?\) from \[<[0-9a-f]{8}>\] \(([\w.]{1,128})")
+_FRAME = re.compile(
+    r"\s{0,12}(?:\[<[0-9a-fA-F]{6,18}>\] )?(\? )?([A-Za-z_][\w.]{0,127})\+0x[0-9a-f]{1,6}/0x[0-"
+    r"9a-f]{1,6}(?: \[(\w{1,40})[^\]]{0,48}\])?"
+)
+_ARM_FRAME = re.compile(
+    r"\s{0,12}\[<[0-9a-f]{8}>\] \(([\w.]{1,128})(?:\+0x[0-9a-f/x]{1,20})?\) from"
+    r" \[<[0-9a-f]{8}>\] \(([\w.]{1,128})"
+)
 _TRACE_LINE = re.compile(
-    r"\s{0,12}(?:Call Trace:|Call trace:|Backtrace:|</?TASK>|Tainted: |Not tainted|\"echo 0 > |task:\S|\S{1,16}\s{1,12}D\s|"
-    r"Workqueue: |R[A-Z0-9]{2}: |R\d\d:|x\d\d: |\w{2,5}_RAX: |ORIG_RAX|RIP: |RSP: |CS: |INFO: task .{1,80} is blocked on)"
+    r"\s{0,12}(?:Call Trace:|Call trace:|Backtrace:|</?TASK>|Tainted: |Not tainted|\"echo"
+    r" 0 > |task:\S|\S{1,16}\s{1,12}D\s|"
+    r"Workqueue: |R[A-Z0-9]{2}: |R\d\d:|x\d\d: |\w{2,5}_RAX: |ORIG_RAX|RIP: |RSP: |CS: "
+    r"|INFO: task .{1,80} is blocked on)"
 )
 _SOFT = re.compile(r"BUG: soft lockup - CPU#(\d{1,5}) stuck for (\d{1,6})s!(?: \[(.{1,40}?):(\d{1,10})\])?")
 _HARD = re.compile(r"hard LOCKUP on cpu:? ?(\d{1,5})", re.IGNORECASE)
-_RCU = re.compile(r"(?:rcu: )?INFO: (rcu_\w{2,16}) (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)")
+_RCU = re.compile(
+    r"(?:rcu: )?INFO: (rcu_\w{2,16}) (?:self-detected stall on CPU|detected (?:expedited"
+    r" )?stalls on CPUs)"
+)
 _RCU_CPU = re.compile(r"^(?:rcu: )?\s{0,8}(\d{1,5})-[.\w!#?]{2,8}:")
 _WORKQUEUE = re.compile(r"BUG: workqueue lockup - pool cpus=(\d{1,5})")
 
@@ -33,8 +44,23 @@ _NFS = ("nfs", "rpc_", "xprt_", "sunrpc", "__rpc")
 _LUSTRE = ("ll_", "ptlrpc", "osc_", "lov_", "cl_", "ldlm_", "mdc_", "lmv_", "vvp_")
 _FUSE = ("fuse_", "request_wait_answer", "__fuse")
 _NVIDIA = ("os_acquire", "nvidia_", "nv_", "uvm_", "rm_")
-_BLOCK = ("io_schedule", "blk_", "jbd2_", "xfs_", "ext4_", "btrfs_", "wait_on_page_bit", "folio_wait_bit", "submit_bio",
-          "nvme_", "md_", "dm_", "wait_on_buffer", "__wait_on_bit", "bdev_")  # fmt: skip
+_BLOCK = (
+    "io_schedule",
+    "blk_",
+    "jbd2_",
+    "xfs_",
+    "ext4_",
+    "btrfs_",
+    "wait_on_page_bit",
+    "folio_wait_bit",
+    "submit_bio",
+    "nvme_",
+    "md_",
+    "dm_",
+    "wait_on_buffer",
+    "__wait_on_bit",
+    "bdev_",
+)
 _OTHER_REMOTE = ("ceph_", "cifs_", "smb2_", "gfs2_", "ocfs2_", "beegfs", "FhgfsOps")
 
 
@@ -83,8 +109,16 @@ class StallReader:
                 return True
         if "blocked" in message and (found := _HUNG.search(message)):
             self._finish(log)
-            self._hung = log.emit("hung_task", record, keep_open=True, pid=int(found[2]), task=found[1],
-                                  seconds=int(found[3]), frames=[], on="other")  # fmt: skip
+            self._hung = log.emit(
+                "hung_task",
+                record,
+                keep_open=True,
+                pid=int(found[2]),
+                task=found[1],
+                seconds=int(found[3]),
+                frames=[],
+                on="other",
+            )
             self._frames, self._quiet = self._hung.fields["frames"], 0
             return True
         return self._lockup(record, message, log)
@@ -92,8 +126,15 @@ class StallReader:
     def _lockup(self, record: Record, message: str, log: Log) -> bool:
         if "lockup" in message or "LOCKUP" in message:
             if found := _SOFT.search(message):
-                log.emit("lockup", record, what="soft", cpu=int(found[1]), seconds=int(found[2]), task=found[3],
-                         task_pid=int(found[4]) if found[4] else None)  # fmt: skip
+                log.emit(
+                    "lockup",
+                    record,
+                    what="soft",
+                    cpu=int(found[1]),
+                    seconds=int(found[2]),
+                    task=found[3],
+                    task_pid=int(found[4]) if found[4] else None,
+                )
                 return True
             if found := _HARD.search(message):
                 log.emit("lockup", record, what="hard", cpu=int(found[1]))

@@ -12,11 +12,20 @@ from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
 
 _NFS = re.compile(r"(?:nfs4?|lockd): server (\S{1,255}) (not responding|OK)")
-_LUSTRE_LOST = re.compile(r"Lustre: ?.{0,80}?(?:Connection to (\S{1,128}) (?:\(at (\S{1,128})\) )?was lost|Connection restored to (\S{1,128}))")
-_LUSTRE_ERROR = re.compile(r"LustreError: .{0,120}?(?:[Cc]ommunicating with (\S{1,128}?),? ?)?operation (\w{3,40}) (?:failed|to node (\S{1,128}) failed)")
+_LUSTRE_LOST = re.compile(
+    r"Lustre: ?.{0,80}?(?:Connection to (\S{1,128}) (?:\(at (\S{1,128})\) )?was lost"
+    r"|Connection restored to (\S{1,128}))"
+)
+_LUSTRE_ERROR = re.compile(
+    r"LustreError: .{0,120}?(?:[Cc]ommunicating with (\S{1,128}?),? ?)?operation (\w{3,40})"
+    r" (?:failed|to node (\S{1,128}) failed)"
+)
 _LUSTRE_OTHER = re.compile(r"LustreError: .{0,120}?(?:timed out|evict|not available|-(?:5|107|108|110)\b)")
 _CIFS = re.compile(r"CIFS: (?:VFS: )?(\\\\\S{1,255}) has not responded")
-_CEPH = re.compile(r"(?:ceph|libceph): (mds\d{1,4}|mon\d{1,4}|osd\d{1,6}).{0,80}?(hung|session lost|socket closed|down|caps stale|reconnect|recovery completed)")
+_CEPH = re.compile(
+    r"(?:ceph|libceph): (mds\d{1,4}|mon\d{1,4}|osd\d{1,6}).{0,80}?(hung|session lost|socket"
+    r" closed|down|caps stale|reconnect|recovery completed)"
+)
 _FUSE = re.compile(r"fuse:? .{0,80}?(?:not responding|connection (?:aborted|lost))", re.IGNORECASE)
 
 _UNCLEAN: tuple[tuple[str, str, str], ...] = (
@@ -33,7 +42,10 @@ _UNCLEAN: tuple[tuple[str, str, str], ...] = (
     ("systemd-fsck", "recovering journal", "fsck"),
     ("/dev/", "recovering journal", "fsck"),
 )
-_DEVICE = re.compile(r"\((\S{1,40}?)\)|\bdev (\w{2,32})\b|\b(nvme\d{1,3}(?:n\d{1,3})?|sd[a-z]{1,3}|md\d{1,3}|dm-\d{1,4})\b")
+_DEVICE = re.compile(
+    r"\((\S{1,40}?)\)|\bdev (\w{2,32})\b|\b(nvme\d{1,3}(?:n\d{1,3})?|sd[a-z]{1,3}|md\d{1,3}"
+    r"|dm-\d{1,4})\b"
+)
 _FAILING: tuple[tuple[str, str], ...] = (
     ("I/O error", "io_error"),
     ("critical medium error", "io_error"),
@@ -47,7 +59,10 @@ _FAILING: tuple[tuple[str, str], ...] = (
     ("controller is down; will reset", "timeout"),
     ("Disabling device after reset failure", "timeout"),
 )
-_NVME_TIMEOUT = re.compile(r"nvme nvme\d{1,3}: I/O (?:tag )?\d{1,5}.{0,40}? timeout, (?:aborting|reset|completion polled|disable)")
+_NVME_TIMEOUT = re.compile(
+    r"nvme nvme\d{1,3}: I/O (?:tag )?\d{1,5}.{0,40}? timeout, (?:aborting|reset|completion"
+    r" polled|disable)"
+)
 
 
 class StorageReader:
@@ -56,7 +71,11 @@ class StorageReader:
     def feed(self, record: Record, log: Log) -> bool:
         """Emits what the line says; False when it says nothing about storage."""
         message = record.message
-        return self._remote(record, message, log) or self._unclean(record, message, log) or self._disk(record, message, log)
+        return (
+            self._remote(record, message, log)
+            or self._unclean(record, message, log)
+            or self._disk(record, message, log)
+        )
 
     def _remote(self, record: Record, message: str, log: Log) -> bool:
         if "server " in message and (found := _NFS.search(message)):
@@ -65,10 +84,14 @@ class StorageReader:
         if "Lustre" in message:
             if found := _LUSTRE_LOST.search(message):
                 server = found[1] or found[3]
-                log.emit("remote_fs", record, server=server.rstrip(",;"), state="up" if found[3] else "down", fs="lustre")
+                log.emit(
+                    "remote_fs", record, server=server.rstrip(",;"), state="up" if found[3] else "down", fs="lustre"
+                )
                 return True
             if found := _LUSTRE_ERROR.search(message):
-                log.emit("remote_fs", record, server=found[1] or found[3], state="down", fs="lustre", operation=found[2])
+                log.emit(
+                    "remote_fs", record, server=found[1] or found[3], state="down", fs="lustre", operation=found[2]
+                )
                 return True
             if _LUSTRE_OTHER.search(message):
                 log.emit("remote_fs", record, state="down", fs="lustre")
@@ -87,8 +110,7 @@ class StorageReader:
         return False
 
     def _unclean(self, record: Record, message: str, log: Log) -> bool:
-        if "recover" not in message and "unclean" not in message and "not properly" not in message and "orphan" not in message \
-                and "replay" not in message:  # fmt: skip
+        if not any(word in message for word in ("recover", "unclean", "not properly", "orphan", "replay")):
             return False
         writer = record.writer or ""
         for start, words, what in _UNCLEAN:

@@ -10,7 +10,9 @@ from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
 
 _SXID = re.compile(
-    r"SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)\):\s{0,4}(\d{4,6}),?\s{0,4}(.*)", re.DOTALL
+    r"SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)\):\s{0,4}(\d"
+    r"{4,6}),?\s{0,4}(.*)",
+    re.DOTALL,
 )
 _LINK = re.compile(r"\bLink (-?\d{1,3})\b")
 
@@ -43,8 +45,16 @@ class SxidReader:
             fatal = entry.fatality == "always_fatal"
         link = _LINK.search(rest)
         self._last = log.emit(
-            "sxid", record, code=code, mnemonic=entry.mnemonic, pci=pci, fatal=fatal,
-            link=int(link[1]) if link else None, message=rest, **{"class": entry.fatality},
-            first_action=entry.first_action, meaning=entry.meaning,
-        )  # fmt: skip
+            "sxid",
+            record,
+            code=code,
+            mnemonic=entry.mnemonic,
+            pci=pci,
+            fatal=fatal,
+            link=int(link[1]) if link else None,
+            message=rest,
+            first_action=entry.first_action,
+            meaning=entry.meaning,
+        )
+        self._last.fields["class"] = entry.fatality
         return True

@@ -21,20 +21,30 @@ AFTERMATH_SECONDS = 300.0
 
 _XID = re.compile(
     r"Xid\s{0,2}\(\s{0,2}((?:PCI:)?[0-9a-fA-F]{1,8}(?::[0-9a-fA-F]{1,4}){1,2}(?:\.[0-9a-fA-F])?)"
-    r"((?:\s{1,2}GPU-C?I:\s{0,2}\w{1,4}){0,2})\s{0,2}\):\s{0,4}(\d{1,4})(?!\d)[,:]?\s{0,4}(.*)", re.DOTALL
-)  # fmt: skip
+    r"((?:\s{1,2}GPU-C?I:\s{0,2}\w{1,4}){0,2})\s{0,2}\):\s{0,4}(\d{1,4})(?!\d)[,:]?\s{0,4}(.*)",
+    re.DOTALL,
+)
 _PID = re.compile(r"pid='?<?(\w{1,10})>?'?\s{0,2}(?:,\s{0,4}|$)")
 _NAME = re.compile(r"name='?(<unknown>|[^,]{0,64}?)'?\s{0,2}(?:,\s{0,4}|$)")
 _INSTANCE = re.compile(r"GPU-(C?I):\s{0,2}(\w{1,4})")
 _PREVIOUS = re.compile(r"caused by previous Xid (\d{1,4})")
 _LOCATION = re.compile(r"\(GPC (\d{1,3}), TPC (\d{1,3}), SM (\d{1,3})\)(?::\s{0,2}(.{1,120}))?")
-_MMU = re.compile(r"ENGINE (\S{1,32})(?: (GPC\d{1,3}))?(?: (\w{1,48}))? faulted @ 0x([0-9a-fA-F]{1,8})_([0-9a-fA-F]{1,8})")
+_MMU = re.compile(
+    r"ENGINE (\S{1,32})(?: (GPC\d{1,3}))?(?: (\w{1,48}))? faulted @"
+    r" 0x([0-9a-fA-F]{1,8})_([0-9a-fA-F]{1,8})"
+)
 _FAULT_TYPE = re.compile(r"Fault is of type (\w{1,48})(?: (\w{1,48}))?")
 _RPC = re.compile(r"Expected function (\d{1,6})(?: \(([A-Z0-9_]{1,64})\))?(?:[^()]{0,40}\((0x[0-9a-fA-F]{1,16}))?")
 _RPC_GPU = re.compile(r"from (GPU\d{1,3}) GSP")
-_ACTION = re.compile(r"recovery action changed from 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\) to 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\)")
+_ACTION = re.compile(
+    r"recovery action changed from 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\) to"
+    r" 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\)"
+)
 _LINK = re.compile(r"[Ll]ink:?\s{0,2}(-?\d{1,3})")
-_LINK5 = re.compile(r"(\w{2,32}) (Nonfatal|Non-fatal|Fatal|Link Fatal) XC\d{1,2} i\d{1,2} Link (-?\d{1,3}) \(([0-9a-fA-Fx ]{1,80})\)")
+_LINK5 = re.compile(
+    r"(\w{2,32}) (Nonfatal|Non-fatal|Fatal|Link Fatal) XC\d{1,2} i\d{1,2} Link (-?\d{1,3})"
+    r" \(([0-9a-fA-Fx ]{1,80})\)"
+)
 _WORDS = re.compile(r"\(((?:0x[0-9a-fA-F]{1,8}[\s,]{0,3}){2,8})\)")
 _ROW = re.compile(r"\((0x[0-9a-fA-F]{4,16})\)")
 _ESR = re.compile(r"ESR (0x[0-9a-fA-F]{1,8})=(0x[0-9a-fA-F]{1,8})")
@@ -100,7 +110,7 @@ class XidReader:
             return False
         start = record.message.find("Xid")
         found = _XID.match(record.message, start)
-        if not found or record.message[max(0, start - 1):start] == "S":
+        if not found or record.message[max(0, start - 1) : start] == "S":
             return False
         lead = record.message[:start]
         if "NVRM" not in lead and lead.strip():
@@ -110,9 +120,16 @@ class XidReader:
         pid, name, message = self._process(body)
         entry = xid_catalogue.lookup(code)
         fields: dict[str, Any] = {
-            "code": code, "mnemonic": entry.mnemonic, "pci": pci, "pid": pid, "name": name, "message": message,
-            "severity": entry.severity, "scope": entry.scope, "first_action": entry.first_action,
-        }  # fmt: skip
+            "code": code,
+            "mnemonic": entry.mnemonic,
+            "pci": pci,
+            "pid": pid,
+            "name": name,
+            "message": message,
+            "severity": entry.severity,
+            "scope": entry.scope,
+            "first_action": entry.first_action,
+        }
         for kind, value in _INSTANCE.findall(found[2]):
             fields["compute_instance" if kind == "CI" else "gpu_instance"] = value
         fields.update(_details(code, message))
@@ -133,10 +150,10 @@ class XidReader:
         rest = body
         if found := _PID.match(rest):
             pid = int(found[1]) if found[1].isdigit() else None
-            rest = rest[found.end():]
+            rest = rest[found.end() :]
         if found := _NAME.match(rest):
             name = None if found[1] == "<unknown>" else found[1]
-            rest = rest[found.end():]
+            rest = rest[found.end() :]
         return pid, name, rest.strip()
 
     def _role(self, code: int, pci: str, pid: int | None, message: str, record: Record) -> tuple[str, int | None]:
@@ -150,7 +167,11 @@ class XidReader:
             return "consequence", cause.line if cause else None
         if code == 43:
             return self._reset_channel(here, recent)
-        if code == 145 and self._link_down and _seconds_between(self._link_down.stamp, record.stamp) <= AFTERMATH_SECONDS:
+        if (
+            code == 145
+            and self._link_down
+            and _seconds_between(self._link_down.stamp, record.stamp) <= AFTERMATH_SECONDS
+        ):
             return "consequence", self._link_down.line
         cause = next((fault for fault in recent if _follows(code, fault.code)), None)
         if cause:
@@ -183,7 +204,9 @@ def _details(code: int, message: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if code == 13 or "SM Warp Exception" in message:
         if found := _LOCATION.search(message):
-            fields.update(gpc=int(found[1]), tpc=int(found[2]), sm=int(found[3]), detail=(found[4] or "").strip() or None)
+            fields.update(
+                gpc=int(found[1]), tpc=int(found[2]), sm=int(found[3]), detail=(found[4] or "").strip() or None
+            )
         elif found := _ESR.search(message):
             fields["detail"] = f"ESR {found[1]}={found[2]}"
     elif code == 154:
@@ -208,8 +231,12 @@ def _details(code: int, message: str) -> dict[str, Any]:
         address = f"0x{high}{low.rjust(8, '0')}"
         kind = _FAULT_TYPE.search(message)
         access = " ".join(part for part in kind.groups() if part) if kind else ""
-        fields.update(address=address, client=client, engine=engine,
-                      detail=" ".join(part for part in (access, "at", address, engine, gpc, client) if part))  # fmt: skip
+        fields.update(
+            address=address,
+            client=client,
+            engine=engine,
+            detail=" ".join(part for part in (access, "at", address, engine, gpc, client) if part),
+        )
     return fields
 
 
@@ -228,10 +255,12 @@ def _link5(code: int, message: str) -> dict[str, Any]:
     if decoded:
         severity = severity or decoded.severity
         fields.update(
-            unit=decoded.unit, sub_reason=decoded.sub_reason, investigate=decoded.investigate,
+            unit=decoded.unit,
+            sub_reason=decoded.sub_reason,
+            investigate=decoded.investigate,
             detail=f"{decoded.unit} sub-reason {decoded.sub_reason} status 0x{decoded.error_status:08x}: "
-                   f"{decoded.severity}, {decoded.immediate}, then {decoded.investigate}",
-        )  # fmt: skip
+            f"{decoded.severity}, {decoded.immediate}, then {decoded.investigate}",
+        )
         if decoded.immediate == "RESET_GPU":
             fields["first_action"] = "reset_gpu"
     if severity:
