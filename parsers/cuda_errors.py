@@ -1,0 +1,87 @@
+"""CUDA error codes by number, name and text: `cudaError` of the runtime and `CUresult` of the driver API.
+
+The table ships (`parsers/cuda_errors_table.py`, generated from a toolkit), so nothing needs CUDA here. Where
+`cuda-python` is installed it is asked for codes that are newer than the table.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from parsers.cuda_errors_table import ROWS
+
+_NAME = re.compile(r"\b(?:cudaError[A-Z][A-Za-z0-9]*|CUDA_ERROR_[A-Z0-9_]+)\b")
+_NUMBER = re.compile(
+    r"(?i)\b(?:cuda (?:driver |runtime )?(?:error|failure)|cudaError(?:_t)?|CUresult)(?: code)?[ :=#(]{1,4}(\d{1,4})\b"
+)
+
+
+@dataclass(slots=True, frozen=True)
+class CudaError:
+    """One code: `runtime` and `driver` are its names in the two APIs ('' where it has none), `text` the short text."""
+
+    code: int
+    runtime: str
+    driver: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The runtime's name, else the driver's, else the number."""
+        return self.runtime or self.driver or str(self.code)
+
+
+ERRORS: dict[int, CudaError] = {row[0]: CudaError(*row) for row in ROWS}
+_BY_NAME = {name.lower(): error for error in ERRORS.values() for name in (error.runtime, error.driver) if name}
+_BY_TEXT = {error.text.lower(): error for error in reversed(ERRORS.values()) if error.text}
+# Texts of fewer letters stand in prose of all kinds.
+_TELLING = sorted((text for text in _BY_TEXT if len(text) >= 18), key=len, reverse=True)
+_TEXT = re.compile("|".join(map(re.escape, _TELLING)), re.IGNORECASE)
+
+
+def decode(code_or_name: int | str) -> CudaError | None:
+    """What a number, a name or a short text stands for; None when nothing knows it.
+
+    Names are read without regard to case: `cudaErrorIllegalAddress`, `CUDA_ERROR_ILLEGAL_ADDRESS`,
+    `an illegal memory access was encountered`, `700` and `"700"` are the same error.
+    """
+    if isinstance(code_or_name, int):
+        return ERRORS.get(code_or_name) or _newer(code_or_name)
+    text = code_or_name.strip().lower()
+    if text.isascii() and text.isdecimal() and len(text) <= 9:
+        return decode(int(text))
+    return _BY_NAME.get(text) or _BY_TEXT.get(text.rstrip(". "))
+
+
+def find(text: str) -> list[CudaError]:
+    """Errors that a log line names, each once: by name, by a number that is said to be a CUDA error, by short text."""
+    found: dict[int, CudaError] = {}
+    for match in _NAME.finditer(text):
+        error = decode(match[0])
+        if error:
+            found.setdefault(error.code, error)
+    for match in _NUMBER.finditer(text):
+        error = decode(match[1])
+        if error and error.code:
+            found.setdefault(error.code, error)
+    for match in _TEXT.finditer(text):
+        error = decode(match[0])
+        if error and error.code:
+            found.setdefault(error.code, error)
+    return list(found.values())
+
+
+@cache
+def _newer(code: int) -> CudaError | None:
+    """Ask cuda-python's enumerations, if they are here, for a code that the table lacks. Needs no driver."""
+    names = ["", ""]
+    for slot, (module, enumeration) in enumerate((("runtime", "cudaError_t"), ("driver", "CUresult"))):
+        try:
+            members = getattr(importlib.import_module(f"cuda.bindings.{module}"), enumeration)
+            names[slot] = members(code).name
+        except (ImportError, AttributeError, ValueError, RuntimeError, OSError):
+            continue
+    return CudaError(code, names[0], names[1], "") if any(names) else None
