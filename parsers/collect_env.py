@@ -287,6 +287,13 @@ class _Report:
             yield from self._say(name, value, line, restated=True)
 
 
+LOG_RECORD = re.compile(
+    r"\s*(?:\([\w .]{1,60}pid=\d+|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b|\[?\d{4}-\d\d-\d\d[T ]\d\d:|Traceback \("
+    r"|File \"|\[rank\d|[\w.-]+:\d+:\d+ \[\d+\] NCCL|[\w.]*(?:Error|Exception|Warning): |\[\s*\d+\.\d{6}\]|raise "
+    r"|return |self\.|Process \d+:|Thread \w+ \(|GPU \d+: .*UUID)"
+)
+
+
 def _is_environment_line(text: str) -> bool:
     body = text.strip().lstrip("-* ").strip("`")
     found = VARIABLE.match(body)
@@ -317,6 +324,8 @@ class CollectEnv:
             return 0.97 if opened <= 20 else 0.5
         if any(re.match(r"PyTorch version\s*: \d|CUDA available: (?:True|False)", text) for text in lines[:12]):
             return 0.95
+        if any(LOG_RECORD.match(text) for text in lines):
+            return 0.0
         good = sum(_is_environment_line(text) for text in lines)
         raw = sum(bool(PIP.match(text.strip()) or VARIABLE.match(text.strip())) for text in lines)
         share = good / len(lines)

@@ -15,7 +15,8 @@ from parsers.event import Actor, Event, fact
 MAX_EVENTS = 10_000
 
 DEVICE = re.compile(
-    r"(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[A-Z][\w ,/()-]{2,60}?)(?: \[[0-9a-f]{4}\])?: (?P<name>\S.*)$"
+    r"(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[A-Z][\w ,/()-]{2,60}?)"
+    r"(?: \[[0-9a-f]{4}\])?: (?P<name>\S.*)$"
 )
 LINK = re.compile(
     r"\s+Lnk(?P<what>Cap|Sta):.{0,80}?Speed (?P<speed>\d+(?:\.\d+)?)GT/s(?: \((?P<note>\w+)\))?, Width x(?P<width>\d+)"
@@ -25,7 +26,8 @@ ACS = re.compile(r"\s+ACSCtl:\s+(?P<flags>\S.*)$")
 AER = re.compile(r"\s+(?P<what>UESta|CESta):\s+(?P<flags>\S.*)$")
 DRIVER = re.compile(r"\s+Kernel driver in use: (?P<driver>[\w-]+)")
 SYSFS = re.compile(
-    r"(?:\S{0,40}[$#] )?(?:cat |grep \S* )?/sys/bus/pci/devices/(?P<address>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/"
+    r"(?:\S{0,40}[$#] )?(?:cat |grep \S* )?/sys/bus/pci/devices/"
+    r"(?P<address>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/"
     r"(?P<file>(?:current|max)_link_(?:width|speed))(?P<rest>.*)$"
 )
 VALUE = re.compile(r"\D{0,8}(?P<value>\d+(?:\.\d+)?)")

@@ -51,6 +51,7 @@ LIMITS_ROW = re.compile(
 CONTAINER_PAIR = re.compile(
     r'\s*"?(?P<key>ExitCode|OOMKilled|Status|Error|FinishedAt|StartedAt|RestartCount|Dead)"?\s*:\s*(?P<value>.+?),?\s*$'
 )
+CONTAINER_CODE = re.compile(r'\s*"(?:ExitCode|OOMKilled)"\s*:|\s*(?:ExitCode|OOMKilled)\s*[:=]')
 CONTAINER_NAME = re.compile(r'\s*"Name"\s*:\s*"/?(?P<name>[^"]+)"')
 KUBE_PAIR = re.compile(
     r"\s+(?P<key>State|Last State|Reason|Exit Code|Restart Count|Message|Signal|Finished|Started):\s*(?P<value>.*)$"
@@ -309,7 +310,7 @@ class _Reading:
 
 
 STRONG = (STATUS_STATE, TOP_TITLE, PS_HEADER, AUX_ROW, TASK_ROW, STAT_ROW, DF_ROW, DU_ROW, ULIMIT_ROW, LIMITS_ROW,
-          JSON_TITLES, CONTAINER_PAIR, COMMAND_LINE, PROC_STACK, FREE_ROW)  # fmt: skip
+          JSON_TITLES, CONTAINER_CODE, COMMAND_LINE, PROC_STACK, FREE_ROW)  # fmt: skip
 
 
 class ProcessState:

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 VERSION = r"(?P<version>v?\d+(?:\.\d+)+(?:[.-]?(?:dev|rc|post|a|b)\d+)*(?:\+[\w.]+)?)"
 
+# Something must stand between a name and its version: `python3.12` in a path states nothing.
+SEPARATOR = r"(?: version)?(?: ?(?:==|[:=@]) {0,20}| {1,20}(?:is )?)"
+
 PRODUCTS = (
     ("vllm.version", r"\bvllm(?:/vllm-openai)?(?! commit)"),
     ("sglang.version", r"\b(?:sglang|lmsysorg/sglang)"),
@@ -28,10 +31,7 @@ PRODUCTS = (
     ("deepgemm.version", r"\bdeep[-_]?gemm"),
     ("ray.version", r"\bray"),
 )
-PATTERNS = tuple(
-    (name, re.compile(product + r"(?: version)?[ ]?(?:==|[:=@])?[ ]{0,20}(?:is )?" + VERSION, re.IGNORECASE))
-    for name, product in PRODUCTS
-)
+PATTERNS = tuple((name, re.compile(product + SEPARATOR + VERSION, re.IGNORECASE)) for name, product in PRODUCTS)
 KERNEL = re.compile(r"\b(?:OS/)?kernel\b.{0,40}?\b(?P<version>\d\.\d+\.\d+-[\w.+-]+)", re.IGNORECASE)
 SM = re.compile(
     r"\b(?:sm|compute_)[ _]?(?P<digits>\d{2,3})[af]?\b(?!\.\d)|\bSM ?(?P<digits2>\d{2,3})[af]?\b", re.IGNORECASE
