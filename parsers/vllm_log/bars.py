@@ -22,6 +22,7 @@ _COMPLETED = re.compile(
 _COUNT = re.compile(
     r"(?P<name>\[Auto[Tt]uner\]: Tuning .{1,200}?): {1,4}(?:\d{1,3}%\|[^|]{0,200}\| )?(?P<done>\d+)/(?P<total>\d+)"
 )
+_BARE = re.compile(r"(?P<name>[^\r|%]{1,300}?): {1,8}(?P<percent>\d{1,3})% (?P<done>\d+)/(?P<total>\d+) \[")
 _DETAIL = re.compile(r" ?\((?:[^()]{0,80}=[^()]{0,80})\)")
 _UNITS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -42,7 +43,7 @@ class Bar:
         lowered = self.name.lower()
         if "captur" in lowered:
             return "capture"
-        if "loading" in lowered and ("shard" in lowered or "safetensors" in lowered or "checkpoint" in lowered):
+        if "loading" in lowered and any(word in lowered for word in ("shard", "safetensors", "checkpoint", "weight")):
             return "weights"
         if "tun" in lowered and "auto" in lowered:
             return "autotune"
@@ -57,9 +58,9 @@ class Bar:
 
 def read_bar(text: str) -> Bar | None:
     """The bar that `text` (one piece between carriage returns) shows, or None."""
-    if "/" not in text or ("|" not in text and "uner]" not in text):
+    if "/" not in text or ("%" not in text and "uner]" not in text):
         return None
-    found = _COUNT.match(text) or _COMPLETED.match(text) or _BAR.match(text)
+    found = _COUNT.match(text) or _COMPLETED.match(text) or _BAR.match(text) or _BARE.match(text)
     if found is None:
         return None
     done, total = _number(found["done"]), _number(found["total"])

@@ -35,18 +35,17 @@ FACTS: tuple[Template, ...] = (
           env__VLLM_NCCL_SO_PATH="_p"),
     _fact(r"Overriding (?P<_v>VLLM_WORKER_MULTIPROC_METHOD) to '(?P<_m>\w+)'", env__VLLM_WORKER_MULTIPROC_METHOD="_m"),
     _fact(r"We must use the `spawn` multiprocessing start method", env__VLLM_WORKER_MULTIPROC_METHOD="=spawn"),
-    _fact(r"(?:NVIDIA|PyTorch|CUDA|TensorRT)?.{0,40}?Using CUDA (?P<_c>\d+\.\d+) driver version (?P<_d>[\d.]+) with k"
-          r"ernel driver "
-          r"version (?P<_k>[\d.]+)", "with kernel driver version", cuda__version="_c", driver__user_version="_d",
-          driver__version="_k"),
+    _fact(r"(?:NVIDIA|PyTorch|CUDA|TensorRT)?.{0,40}?Using CUDA (?P<_c>\d+\.\d+) driver version (?P<_d>[\d.]+) with "
+          r"kernel driver version (?P<_k>[\d.]+)", "with kernel driver version", cuda__version="_c",
+          driver__user_version="_d", driver__version="_k"),
     _fact(r".{0,200}?(?P<_k>KV transfer connector|kv_connector)[ '\":=]{1,6}(?P<_c>\w{3,60}Connector\w{0,20})",
           "kv_connector", "KV transfer connector", kv_connector="_c"),
     _fact(r"flashinfer[ -](?:python[ =]{0,3})?version[: ]+(?P<_v>\d[\w.+]*)", "flashinfer version",
           "flashinfer-version",
           flashinfer__version="_v"),
-    _fact(r"Unknown vLLM environment variable detected: (?P<_n>[A-Z_0-9]{3,80})", env__unknown="_n"),
     _fact(r"Detected (?P<_q>[\w .\-]{2,40}?) checkpoint", "Detected ", quantization__checkpoint="_q"),
     _fact(r"SGLang Version (?P<_v>\S{1,60})", sglang__version="_v"),
+    _fact(r"vLLM Version (?P<_v>\S{1,60})", "vLLM Version ", vllm__server_version="_v"),
 )  # fmt: skip
 
 ENGINE_LINE = re.compile(
@@ -83,24 +82,24 @@ _NAMES = {
 }  # fmt: skip
 _INNER = {
     ("speculative_config", "method"): "spec.method", ("speculative_config", "model"): "spec.model",
-    ("compilation_config", "cudagraph_mode"): "cudagraph.mode", ("kernel_config", "moe_backend"): "kernel.moe.request"
-                                                                                                  "ed",
+    ("compilation_config", "cudagraph_mode"): "cudagraph.mode",
+    ("kernel_config", "moe_backend"): "kernel.moe.requested",
     ("kernel_config", "linear_backend"): "kernel.linear.requested",
     ("kernel_config", "enable_flashinfer_autotune"): "flashinfer.autotune",
-    ("kv_transfer_config", "kv_connector"): "kv_connector", ("attention_config", "backend"): "attention.backend.reque"
-                                                                                             "sted",
+    ("kv_transfer_config", "kv_connector"): "kv_connector",
+    ("attention_config", "backend"): "attention.backend.requested",
 }  # fmt: skip
 _EMPTY = frozenset({"None", "", "{}", "[]", "auto"})
 
 _ENV = re.compile(
-    r"(?:\+ )?(?:export |declare -x |ENV )?(?P<name>(?:VLLM|NCCL|CUDA|TORCH|PYTORCH|FLASHINFER|HF|SGLANG|SGL|RAY|GLOO"
-    r"|UCX|"
-    r"NVSHMEM|OMP|TRITON|TRTLLM|TLLM|NVIDIA|LMCACHE|CUTE)_[A-Z0-9_]{2,80})=(?P<value>\"[^\"]{0,400}\"|'[^']{0,400}'|\S{0,400})$"
+    r"(?:\+ )?(?:export |declare -x |ENV )?(?P<name>(?:VLLM|NCCL|CUDA|TORCH|PYTORCH|FLASHINFER|HF|SGLANG|SGL|RAY|GLOO|"
+    r"UCX|NVSHMEM|OMP|TRITON|TRTLLM|TLLM|NVIDIA|LMCACHE|CUTE)_[A-Z0-9_]{2,80})=(?P<value>\"[^\"]{0,400}\"|'[^']{0,400}'|\S{0,400})$"
 )
 _ENV_USED = re.compile(
-    r"(?:via|because|set by environment to|environment variable) (?P<name>[A-Z][A-Z0-9_]{4,80})=(?P<value>[\w./:\-]{1"
-    r",200})"
+    r"(?:via|because|set by environment to|environment variable) (?P<name>[A-Z][A-Z0-9_]{4,80})="
+    r"(?P<value>[\w./:\-]{1,200})"
 )
+_ENV_UNKNOWN = re.compile(r"Unknown vLLM environment variable detected: (VLLM_[A-Z_0-9]{1,80})")
 ENV_MARKS = ("VLLM_", "NCCL_", "CUDA_", "TORCH_", "FLASHINFER_", "SGLANG_", "GLOO_", "NVSHMEM_", "TRITON_", "TLLM_",
 "HF_",
              "SGL_", "UCX_", "RAY_", "OMP_", "TRTLLM_", "NVIDIA_", "LMCACHE_", "CUTE_")  # fmt: skip
@@ -184,8 +183,8 @@ def _plain(value: str) -> str:
 
 def environment(message: str, *, bare: bool) -> tuple[str, str] | None:
     """An environment variable that the line echoes: (`env.NAME`, value); secrets are not kept."""
-    if "=" not in message:
-        return None
+    if unknown := _ENV_UNKNOWN.match(message):
+        return f"env.{unknown[1]}", "(set)"
     found = _ENV.match(message) if bare else _ENV_USED.search(message, 0, 2000)
     if found is None:
         return None

@@ -159,7 +159,7 @@ class LogReading:
             self._bare(message, record, line, events)
         elif '" ' in message and "HTTP/" in message:
             self._request(message, record, line, events)
-        if "=" in message and any(mark in message for mark in facts.ENV_MARKS):
+        if ("=" in message or "variable detected" in message) and any(mark in message for mark in facts.ENV_MARKS):
             stated = facts.environment(message, bare=record.writer == "bare")
             if stated is not None:
                 self._state(*stated, record, line, events)
@@ -178,7 +178,9 @@ class LogReading:
             return True
         self._folds[record.speaker] = [head, broken or part]
         # A paste that begins inside a traceback: its source lines are no records of their own.
-        return record.level != "WARNING" and (part or record.message.startswith("    "))
+        return record.level != "WARNING" and (
+            (part and traceback.is_part(record.message)) or record.message.startswith("    ")
+        )
 
     def _templates(self, message: str, record: Record, line: Line, events: list[Event]) -> None:
         selected = ""

@@ -22,25 +22,25 @@ _PROCESS = re.compile(
     r"RayWorkerWrapper|RayWorkerProc|DPCoordinator|RayTrainWorker|ServeReplica)[\w:.\-]{0,120}"
     r"(?: rank=\d{1,6})?,? pid=\d{1,10}(?:, ip=[^)\s]{1,64})?\)"
 )
-_JSON_LINE = re.compile(r"\s{0,8}\{\"asctime\": \"[^\"]{1,60}\", \"levelname\": \"|.{0,80}\{[^{}]{0,400}\"levelname"
-                        r"\": \"[A-Z]")
+_JSON_LINE = re.compile(
+    r"\s{0,8}\{\"asctime\": \"[^\"]{1,60}\", \"levelname\": \"|.{0,80}\{[^{}]{0,400}\"levelname\": \"[A-Z]"
+)
 _UVICORN = re.compile(
-    r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL): {4,9}(?:\S{1,100} - \"|Started server|Waiting for|Application|Uvicorn|Sh"
-    r"utting|"
-    r"Finished server|Exception in ASGI|Will watch|Started reloader)|(?:ERROR|WARNING): {2,9}Exception in ASGI"
+    r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL): {4,9}(?:\S{1,100} - \"|Started server|Waiting for|Application|Uvicorn|"
+    r"Shutting|Finished server|Exception in ASGI|Will watch|Started reloader)|(?:ERROR|WARNING): {2,9}Exception in ASGI"
 )
 _TORCH = re.compile(
-    r"(?:\[rank\d{1,6}\]: ?)?(?:\[[WE]\d{0,4} ?(?:\d\d:\d\d:\d\d\.\d+ )?(?!ProcessGroup)[\w/]{1,100}\.(?:cpp|cc|cu|h)"
-    r":\d+\]|"
-    r"[WE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ torch/)"
+    r"(?:\[rank\d{1,6}\]: ?)?(?:\[[WE]\d{0,4} ?(?:\d\d:\d\d:\d\d\.\d+ )?(?!ProcessGroup)[\w/]{1,100}\."
+    r"(?:cpp|cc|cu|h):\d+\]|[WE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ torch/)"
 )
-_LOGGER = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - (?:INFO|WARNING|ERROR|DEBUG) - (?:[\w./]{1,80}\.py:\d+ "
-                     r"- )?flashinfer")
+_LOGGER = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - (?:INFO|WARNING|ERROR|DEBUG) - (?:[\w./]{1,80}\.py:\d+ - )?flashinfer"
+)
 _WORDS = re.compile(
     r"No available shared memory broadcast block|Triton is installed|Triton not installed|INFO \[\w+\.py:\d+\]|"
     r"(?:vllm|sglang|api_server\.py|launch_server\.py|trtllm-serve)(?: \w+)?: error: |"
-    r"\[AutoTuner\]: Tuning |DeepEP dispatch |LMCache (?:INFO|WARNING|ERROR|DEBUG): |Process (?:EngineCore|SpawnProce"
-    r"ss|VllmWorker)"
+    r"\[AutoTuner\]: Tuning |DeepEP dispatch |LMCache (?:INFO|WARNING|ERROR|DEBUG): |"
+    r"Process (?:EngineCore|SpawnProcess|VllmWorker)"
 )
 _ENDINGS = re.compile(
     r"(?:Killed|Aborted|Illegal instruction|Segmentation fault|Bus error)(?: \(core dumped\))?\s*$|usage: \w+ |"
@@ -49,9 +49,8 @@ _ENDINGS = re.compile(
 _SGLANG = re.compile(r"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:DP|TP|PP|EP)\d+){0,4}\] ")
 
 _FOREIGN = re.compile(
-    r"(?m)^(?:\[ *\d{1,8}\.\d{6}\] |\w{3} +\d{1,2} \d\d:\d\d:\d\d \S+ kernel: |# HELP |# TYPE |Process \d+: |Thread ("
-    r"?:\d+|0x\w+) \(|"
-    r"\+-{20,}\+|Collecting environment information|\|? ?NVIDIA-SMI |==============NVSMI LOG|"
+    r"(?m)^(?:\[ *\d{1,8}\.\d{6}\] |\w{3} +\d{1,2} \d\d:\d\d:\d\d \S+ kernel: |# HELP |# TYPE |Process \d+: |"
+    r"Thread (?:\d+|0x\w+) \(|\+-{20,}\+|Collecting environment information|\|? ?NVIDIA-SMI |==============NVSMI LOG|"
     r"PyTorch version: |Current thread 0x\w+ \(most recent|\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d\] \[\w+\] )"
 )
 
@@ -71,7 +70,7 @@ def confidence(head: str) -> float:
     if any(".py:" in line and CORE.search(line) for line in lines):
         return 0.8
     if any(_SGLANG.match(line) for line in lines[:400]):
-        return 0.3
+        return min(0.3, _python(head, lines))  # SGLang or another program's stamps
     return _python(head, lines)
 
 

@@ -251,7 +251,7 @@ def _by_prefix(text: str) -> Iterator[Record]:
                 yield from _glued(text, found)
                 yield _torch(text, found)
                 return
-        if "TRT" in text and (found := _TRTLLM.search(text) or _TRTLLM_CPP.search(text)):
+        if "RT-LLM" in text and (found := _TRTLLM.search(text) or _TRTLLM_CPP.search(text)):
             yield from _glued(text, found)
             yield _tensorrt(text, found)
             return
