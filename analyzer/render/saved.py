@@ -92,7 +92,8 @@ def _document_of(data: bytes, name: str) -> dict[str, Any]:
         document = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         where = f"{name}:{error.lineno}:{error.colno}"
-        cut = "the file seems to be cut short" if error.pos >= len(error.doc.rstrip()) - 1 else "it is another format"
+        at_end = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
+        cut = "the file seems to be cut short" if at_end else "it is another format"
         raise SavedReportError("the report is not JSON", where, f"{error.msg}; {cut}", do) from None
     except UnicodeDecodeError as error:
         why = f"byte {error.start:,} is not UTF-8; it is another kind of file, or a shell re-encoded it"
