@@ -1,0 +1,56 @@
+"""Required literals: stage 1 must never miss what stage 2 would find."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.reasoning.literals import NoLiteral, required_literals
+from analyzer.reasoning.rulebook import load
+
+
+@pytest.mark.parametrize(("pattern", "expected"), [
+    (r"Selected (?P<kernel>FlashInferFP8\w+) for (?P<m>\w+)", {b"selected flashinferfp8"}),
+    (r"(?i)cudnn.*(e4m3|fp8)", {b"cudnn"}),
+    (r"EngineDeadError|engine core exited", {b"enginedeaderror", b"engine core exited"}),
+    (r"Xid \([^)]*\): (?:43|45),", {b"xid ("}),
+    (r"(?:abcd)?efghi", {b"efghi"}),
+    (r"[Nn]o such file", {b"no such file"}),
+    (r"a{2,3}bcde", {b"bcde"}),
+])
+def test_examples(pattern: str, expected: set[bytes]) -> None:
+    assert set(required_literals(pattern)) == expected
+
+
+@pytest.mark.parametrize("pattern", [r"\d+", r"abc|\w+", r"(?:long literal)?x", r"a.b.c", r"(unclosed"])
+def test_none(pattern: str) -> None:
+    with pytest.raises(NoLiteral):
+        required_literals(pattern)
+
+
+words = st.sampled_from(["hang", "Xid ", "memory", "a b", "no literal"])
+parts = st.one_of(words, words.map(lambda w: f"(?:{w})?"), words.map(lambda w: f"({w}|other words)"), st.just(r"\d+"),
+                  words.map(lambda w: f"{w}+"), st.just(".{0,9}"), words.map(lambda w: f"(?P<x{abs(hash(w)) % 9999}>{w})"))
+
+
+@given(st.lists(parts, min_size=1, max_size=5, unique=True), st.data())
+def test_every_match_holds_a_literal(pieces: list[str], data: st.DataObject) -> None:
+    pattern = "".join(pieces)
+    try:
+        literals = required_literals(pattern)
+    except NoLiteral:
+        return
+    text = data.draw(st.from_regex(pattern, fullmatch=True))
+    assert regex.search(pattern, text)
+    assert any(literal in text.lower().encode() for literal in literals)
+
+
+def test_every_shipped_sample_holds_a_literal_of_its_pattern() -> None:
+    for rule in load().rules.values():
+        for clause in rule.clauses:
+            if clause.pattern is not None:
+                literals = required_literals(clause.pattern)
+                for sample in clause.samples:
+                    assert any(one in sample.lower().encode() for one in literals), (rule.id, clause.id)
