@@ -76,6 +76,7 @@ _DRIVER = {
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804, "CUDA_ERROR_INVALID_HANDLE": 400,
 }  # fmt: skip
 
+_SIGN = re.compile("|".join(re.escape(mark) for mark in MARKS))
 _NAME = re.compile(
     r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_[A-Z_]{3,60}|CU(?:BLAS|DNN|SPARSE|SOLVER)_STATUS_[A-Z_]{3,60})\b"
 )
@@ -93,7 +94,7 @@ _ASSERT = re.compile(
 
 def find(text: str) -> dict[str, Any] | None:
     """`{"code", "name", "call"}` of the CUDA error that `text` speaks of, or None. `code` is -1 where none is known."""
-    if not any(mark in text for mark in MARKS):
+    if _SIGN.search(text) is None:
         return None
     call = found[1] or found[2] if (found := _CALL.search(text)) else ""
     if asserted := _ASSERT.search(text):

@@ -100,9 +100,7 @@ _ENV_USED = re.compile(
     r"(?P<value>[\w./:\-]{1,200})"
 )
 _ENV_UNKNOWN = re.compile(r"Unknown vLLM environment variable detected: (VLLM_[A-Z_0-9]{1,80})")
-ENV_MARKS = ("VLLM_", "NCCL_", "CUDA_", "TORCH_", "FLASHINFER_", "SGLANG_", "GLOO_", "NVSHMEM_", "TRITON_", "TLLM_",
-"HF_",
-             "SGL_", "UCX_", "RAY_", "OMP_", "TRTLLM_", "NVIDIA_", "LMCACHE_", "CUTE_")  # fmt: skip
+
 
 
 def pairs(text: str) -> Iterator[tuple[str, str, str]]:

@@ -18,8 +18,8 @@ from parsers.vllm_log.stats import StatsLines, Thinner
 
 LONGEST_QUOTE = 8_000
 _EARLY = 131_072
-"""Bytes of the head within which an answered request counts as the first one: further on, answered requests are not
-passed on to the parser."""
+"""Bytes of the head within which an answered request counts as the first one and echoed environment variables are
+looked for: further on, such lines are not passed on to the parser (no mark is rare enough for them)."""
 
 _RECORD_MARKS = ("WARNING", "ERROR", "CRITICAL", ".cpp:", " torch/")
 _FROM_EXCEPTION = frozenset({"rpc_timeout", "process_died", "engine_dead", "shm_broadcast_wait", "download"})
@@ -52,8 +52,8 @@ class Dialect:
         """What a line of the healthy middle must hold to be worth passing on."""
         texts = (
             *self.templates.marks, self.stats.mark, *traceback.MARKS, *bars.MARKS, *cuda_error.MARKS,
-            *ending.KILLED_MARKS, *ending.USAGE_MARKS, *ending.REQUEST_MARKS, *facts.CONFIG_MARKS, *facts.ENV_MARKS,
-            *_RECORD_MARKS, *self.extra_marks,
+            *ending.KILLED_MARKS, *ending.USAGE_MARKS, *ending.REQUEST_MARKS, *facts.CONFIG_MARKS, *_RECORD_MARKS,
+            *self.extra_marks,
         )  # fmt: skip
         return tuple(dict.fromkeys(text.encode() for text in texts))
 
@@ -159,7 +159,7 @@ class LogReading:
             self._bare(message, record, line, events)
         elif '" ' in message and "HTTP/" in message:
             self._request(message, record, line, events)
-        if ("=" in message or "variable detected" in message) and any(mark in message for mark in facts.ENV_MARKS):
+        if line.start < _EARLY and ("=" in message or "variable detected" in message):
             stated = facts.environment(message, bare=record.writer == "bare")
             if stated is not None:
                 self._state(*stated, record, line, events)

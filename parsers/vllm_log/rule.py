@@ -84,27 +84,22 @@ class Templates:
     """Many templates, searched by the first word of the message where the pattern begins with one."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
-        self._by_word: dict[str, list[Template]] = {}
-        self._anywhere: list[Template] = []
+        self._by_word: dict[str, list[tuple[str, Template]]] = {}
+        self._anywhere: list[tuple[str, Template]] = []
         marks: dict[str, None] = {}
         for row in templates:
             marks.update(dict.fromkeys(row.marks))
             word = _FIRST_WORD.match(_GROUP.sub("", row.pattern.pattern))
-            (self._by_word.setdefault(word[0], []) if word else self._anywhere).append(row)
+            rows = self._by_word.setdefault(word[0], []) if word else self._anywhere
+            rows += [(mark, row) for mark in row.marks]
         self.marks = tuple(marks)
 
     def match(self, message: str) -> list[tuple[Template, re.Match[str]]]:
         """Every template that fits `message`."""
-        hits = []
+        hits: list[tuple[Template, re.Match[str]]] = []
         word = message[: message.find(" ")] if " " in message else message
-        for row in self._by_word.get(word, ()):
-            if _marked(row, message) and (found := row.pattern.match(message)):
-                hits.append((row, found))
-        for row in self._anywhere:
-            if _marked(row, message) and (found := row.pattern.match(message)):
-                hits.append((row, found))
+        for rows in (self._by_word.get(word, ()), self._anywhere):
+            for mark, row in rows:
+                if mark in message and (not hits or hits[-1][0] is not row) and (found := row.pattern.match(message)):
+                    hits.append((row, found))
         return hits
-
-
-def _marked(row: Template, message: str) -> bool:
-    return any(mark in message for mark in row.marks)

@@ -15,8 +15,7 @@ from parsers.contract import Line
 
 EVERY = 100
 _VLLM = re.compile(
-    r"(?:Engine (?P<engine>\d{1,6}): )?Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, "
-    r"Avg generation throughput: (?P<generation>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs"
+    r"Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs"
 )
 _WAITING = re.compile(r"(?:Waiting|Pending): (\d+) reqs")
 _USAGE = re.compile(r"KV cache usage: ([\d.]+)%")
@@ -54,11 +53,12 @@ class Reading:
 
 def read_vllm(text: str) -> Reading | None:
     """vLLM's line (v0 and v1), anywhere in `text`."""
-    found = _VLLM.search(text)
+    at = text.find(VLLM_MARK)
+    found = _VLLM.match(text, at) if at >= 0 else None
     if found is None:
         return None
-    engine, prompt, generation, running = found.groups()
-    return Reading(engine or "", float(prompt), float(generation), float(running))
+    engine = text[at - 5 : at - 2] if text.startswith("Engine ", at - 12) else ""
+    return Reading(engine, float(found[1]), float(found[2]), float(found[3]))
 
 
 def complete_vllm(reading: Reading, text: str) -> Reading:
