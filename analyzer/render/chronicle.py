@@ -77,6 +77,6 @@ def _event(page: Page, event: TimelineEvent, offset: float | None) -> None:
     relative = f"{offset:+11.3f}" if offset is not None and abs(offset) < 1e6 else " " * 11
     where = phrases.place(event.source) if event.source else ""
     head = f"{phrases.moment(event)}  {event.kind}" + (f"  {event.actor}" if event.actor else "")
-    page.row(relative, head, right=fit(terminal(where), page.width // 3), at_most=1)
+    page.row(relative, head, right=fit(terminal(where), page.width // 3), at_most=2)
     if event.text:
         page.quote("", event.text, indent=14)

@@ -111,14 +111,15 @@ def moment(when: Moment | TimelineEvent) -> str:
     """When it was: the instant with its zone, or the reading as it was written, with what is uncertain about it."""
     if when.time:
         text = instant(when.time)
+    elif when.earliest or when.latest:
+        written = f" (written {when.as_written})" if when.as_written else ""
+        if when.earliest and when.latest:
+            return f"{instant(when.earliest)} to {instant(when.latest)}{written}"
+        if when.earliest:
+            return f"after {instant(when.earliest)}{written}"
+        return f"before {instant(when.latest or '')}{written}"
     elif when.as_written:
         text = f"{when.as_written} (as written; year or zone not known)"
-    elif when.earliest and when.latest:
-        return f"between {instant(when.earliest)} and {instant(when.latest)}"
-    elif when.earliest:
-        return f"after {instant(when.earliest)}"
-    elif when.latest:
-        return f"before {instant(when.latest)}"
     else:
         return ""
     doubt = getattr(when, "uncertainty_s", None)
