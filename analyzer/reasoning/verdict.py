@@ -23,13 +23,14 @@ TROUBLE = ("server_log.exception", "server_log.engine_dead", "server_log.process
            "kernel_log.lockup", "kernel_log.segfault", "kernel_log.invalid_opcode", "kernel_log.sysrq_crash",
            "kernel_log.panic", "kernel_log.unclean_start", "kernel_log.thermal", "kernel_log.remote_fs",
            "gpu_samples.error", "cuda_core.exception", "cuda_core.trap", "cuda_core.kernel", "cuda_gdb.exception",
-           "collective.watchdog_timeout", "collective.rank_behind", "stacks.error", "cuda_core.no_grid")
+           "collective.watchdog_timeout", "collective.rank_behind", "collective.nccl_warn", "stacks.error", "cuda_core.no_grid",
+           "cuda_gdb.kernel", "server_log.watchdog", "process.exit")
 TROUBLING = ("flat_counter", "zero_throughput_running", "slow_but_moving", "open_phase", "open_bar", "waits_after_ready",
              "stopped_process", "busy_but_cool", "gil_held", "lock_cycle", "host_stopped", "rank_behind",
              "download_without_end", "nccl_silence_after_init")
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
-# Kinds whose mere reading without a fault says that what they show is well (a boot log without faults).
-QUIET_IS_WELL = ("kernel_log", "fabric", "collective", "gpu_samples", "metrics")
+# Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults.
+QUIET_IS_WELL = ("kernel_log", "fabric")
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ def signs(bundle: Bundle) -> Signs:
             begins = stopping.get(event.span.source)
             if begins is not None and event.span.first_line >= begins:
                 continue  # killed workers and leak lists belong to an orderly stop
-            if event.fields.get("severity") in ("info", "corrected") and kind in ("kernel_log.edac",):
+            if kind == "process.exit" and event.fields.get("exit_code") in (0, "0", None) and not event.fields.get("reason"):
                 continue
             found.trouble.append((kind, event))
     for name in TROUBLING:
@@ -61,7 +62,14 @@ def signs(bundle: Bundle) -> Signs:
             if begins is None or event.span.first_line < begins:
                 found.trouble.append(("server_log.record", event))
     found.health = [name for name in WELL if bundle.observed(name)]
+    results = bundle.events("collective.result")
+    if results and not any(_number(e.fields.get("wrong")) for e in results):
+        found.health.append("collective_result")
     return found
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list[Trouble]) -> tuple[Verdict, str]:
@@ -74,7 +82,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     faults = [c for c in live if not c.rule.harmless]
     harmless = [c for c in live if c.rule.harmless]
     unread = [t for t in troubles if t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")]
-    strange = [r for r in usable if r.parser is None and r.known < 0.5 * r.nonblank]
+    strange = [r for r in usable if r.parser is None and r.nonblank > 2]
     serious = [c for c in faults if c.confidence != "low"]
     if serious:
         top = live[0]
@@ -110,7 +118,7 @@ def _since(candidate: Candidate) -> str:
 def _healthy(bundle: Bundle, found: Signs, harmless: list[Candidate]) -> str:
     words = {"serving_progress": "tokens moved", "ready_reached": "start-up reached ready", "orderly_stop": "it ended in order",
              "busy_and_working": "the GPU was doing work", "moving_counter": "counters moved",
-             "idle_engine_stack": "the engine waits for requests"}
+             "idle_engine_stack": "the engine waits for requests", "collective_result": "a collective test finished without wrong values"}
     shows = ", ".join(words[name] for name in found.health) or "no fault in it"
     note = f" ({harmless[0].rule.title}: harmless)" if harmless else ""
     kinds = bundle.kinds()

@@ -92,11 +92,16 @@ def _gil(threads: list[Event]) -> Iterator[Observation]:
 
 
 def _locks(threads: list[Event]) -> Iterator[Observation]:
-    by_process: dict[tuple[str, object], list[Event]] = {}
+    """Two or more threads of one process that wait to take a lock. A wait on a condition is idleness, not a lock, and
+    two dumps of one thread are one thread."""
+    by_process: dict[tuple[str, object], dict[object, Event]] = {}
     for thread in threads:
-        if thread.fields.get("wait") == "lock":
-            by_process.setdefault((thread.span.source, thread.actor.pid), []).append(thread)
-    for (_source, _pid), waiting in by_process.items():
+        top = str(thread.fields.get("top") or "")
+        if thread.fields.get("wait") == "lock" and not re.search(r"(?:^|\.)(?:wait|get|join)$", top):
+            key = thread.fields.get("tid") or thread.fields.get("thread") or thread.span.first_line
+            by_process.setdefault((thread.span.source, thread.actor.pid), {}).setdefault(key, thread)
+    for mine in by_process.values():
+        waiting = list(mine.values())
         if len(waiting) >= 2:
             yield Observation("lock_cycle", waiting[:4], {"process": _process(waiting[0]), "threads": len(waiting)})
 
