@@ -13,11 +13,15 @@ import re
 import sys
 from pathlib import Path
 
+RETIRED = {10000: "cudaErrorApiFailureBase"}
+"""Names that older toolkits had and logs still show."""
+
 
 def main() -> int:
     include, library = Path(sys.argv[1]), ctypes.CDLL(sys.argv[2])
     library.cudaGetErrorString.restype = ctypes.c_char_p
     runtime = _enumeration(include / "driver_types.h", r"enum __device_builtin__ cudaError\s*\{(.*?)\n\};", "cuda")
+    runtime.update({code: name for code, name in RETIRED.items() if code not in runtime})
     driver = _enumeration(include / "cuda.h", r"typedef enum cudaError_enum \{(.*?)\n\} CUresult", "CUDA_")
     version = re.search(r"#define CUDA_VERSION (\d+)", (include / "cuda.h").read_text())
     number = int(version[1]) if version else 0
@@ -27,7 +31,7 @@ def main() -> int:
     print("# (number, cudaError name, CUresult name, short text); \"\" where one side has no such code.")
     print("ROWS: tuple[tuple[int, str, str, str], ...] = (")
     for code in sorted({*runtime, *driver}):
-        text = library.cudaGetErrorString(code).decode() if code in runtime else ""
+        text = library.cudaGetErrorString(code).decode() if code in runtime and code not in RETIRED else ""
         print(f'    ({code}, "{runtime.get(code, "")}", "{driver.get(code, "")}", "{text}"),')
     print(")")
     return 0

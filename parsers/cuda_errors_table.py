@@ -147,4 +147,5 @@ ROWS: tuple[tuple[int, str, str, str], ...] = (
     (918, "cudaErrorGraphRecaptureFailure", "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE", "recapturing to the source graph failed and had to be terminated"),
     (919, "cudaErrorFabricNotReady", "CUDA_ERROR_FABRIC_NOT_READY", "GPU fabric is not ready within the probe wait budget; application may retry (see CUDA_FABRIC_INIT_TIMEOUT_MS)"),
     (999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", "unknown error"),
+    (10000, "cudaErrorApiFailureBase", "", ""),
 )

@@ -59,6 +59,7 @@ class _Names(Cursor):
     args: list[Type | list[Type]] = field(default_factory=list)
     depth: int = 0
     pack: int = -1
+    params_used: int = 0
     pack_sizes: list[int] = field(default_factory=list)
 
     def top(self) -> Demangled:
@@ -235,7 +236,15 @@ class _Names(Cursor):
         number = self.sequence()
         if number >= len(self.subs):
             raise Unreadable
-        return self.subs[number]
+        found = self.subs[number]
+        if found.start < 0:
+            return found
+        # A parameter that is repeated means the arguments of the place where it is repeated: read it again.
+        at, subs, self.subs = self.at, self.subs, list(self.subs)
+        self.at = found.start
+        again = self.type()
+        self.at, self.subs = at, subs
+        return again
 
     # -- templates
 
@@ -273,6 +282,7 @@ class _Names(Cursor):
 
     def template_param(self) -> Type:
         self.need("T")
+        self.params_used += 1
         number = self.sequence()
         if number >= len(self.args):
             if self.depth:
@@ -399,8 +409,10 @@ class _Names(Cursor):
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable
-        outer = self.args
+        outer, start, kept, used = self.args, self.at, len(self.subs), self.params_used
         found = self._type()
+        if len(self.subs) > kept and self.params_used > used:
+            self.subs[-1] = Type(found.left, found.right, found.wraps, start)
         self.args = outer  # the arguments of a type are not those of the function that T_ refers to
         self.fits(found.left + found.right)
         self.depth -= 1

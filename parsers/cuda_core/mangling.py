@@ -46,6 +46,8 @@ class Type:
     left: str
     right: str = ""
     wraps: bool = False
+    start: int = -1
+    """Where the type stands in the name when it depends on a template parameter, else -1."""
 
     def __str__(self) -> str:
         return self.left + self.right

@@ -207,7 +207,8 @@ def conclude(warps: list[WarpSeen], warps_per_block: int, library: str | None) -
     if synced and len(synced) * 2 > len(warps):
         places = [place for place, _ in Counter(warp.where for warp in synced).most_common(2)]
         end.texts.append(
-            f"in {len(synced)} warps some lanes wait for others of their own warp; the lowest stand at {', '.join(places)}"
+            f"in {len(synced)} warps some lanes wait for others of their own warp; the lowest stand at "
+            + ", ".join(places)
         )
     if library == "NCCL" and end.waits.total() > end.waits["none"]:
         end.texts.append("an NCCL kernel is resident: consistent with waiting for a peer (compare the other ranks)")

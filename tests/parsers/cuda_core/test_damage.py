@@ -81,7 +81,8 @@ def mutate(data: bytes, chance: random.Random) -> bytes:
         if where < 0.2:
             at = chance.randrange(64)
         elif where < 0.6:
-            at = table + chance.randrange(count) * 64 + chance.choice((0, 4, 8, 24, 32, 40, 44, 56)) + chance.randrange(4)
+            field = chance.choice((0, 4, 8, 24, 32, 40, 44, 56)) + chance.randrange(4)
+            at = table + chance.randrange(count) * 64 + field
         elif where < 0.9:
             row = table + chance.randrange(count) * 64
             offset, size = struct.unpack_from("<QQ", data, row + 24)
