@@ -40,7 +40,7 @@ def measure(path: str) -> int:
 def main() -> int:
     from dump_writer import Shape, write_dump  # type: ignore[import-not-found]  # the tests' own
 
-    full = Shape(sms=132, warps=9, per_lane=3)
+    full = Shape(sms=138, warps=9, per_lane=3)
     small = Shape(sms=64, warps=8, flags=0)
     results = {}
     with tempfile.TemporaryDirectory() as folder:

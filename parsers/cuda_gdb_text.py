@@ -53,8 +53,10 @@ _DRIVER = re.compile(
 _DETECTED = re.compile(r"^Detected an exception of type CUDBG_EXCEPTION_(\w+) \((\d+)\)")
 _STEP = re.compile(r"^(?:SM \d+/\d+ has finished|\d+%\.\.\.)")
 _CODES = {re.sub(r"[^a-z]", "", name): code for code, name in EXCEPTIONS.items()}
-_CLAIMED = (_KERNEL, _WARP, _SM, _BLOCK, _LANE, _DEVICE, _BANNER, _SIGNAL, _TRIGGERED, _FOCUS, _NOTHING)
-_CLAIMED += (_HEADER, _DRIVER)
+_CLAIMED = (
+    *(_KERNEL, _WARP, _SM, _BLOCK, _LANE, _DEVICE, _BANNER, _SIGNAL, _TRIGGERED, _FOCUS, _NOTHING),
+    *(_HEADER, _DRIVER),
+)
 
 
 class CudaGdbParser:
