@@ -289,8 +289,8 @@ class _Report:
 
 LOG_RECORD = re.compile(
     r"\s*(?:\([\w .]{1,60}pid=\d+|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b|\[?\d{4}-\d\d-\d\d[T ]\d\d:"
-    r"|Traceback \(|File \"|\[rank\d|[\w.-]+:\d+:\d+ \[\d+\] NCCL|[\w.]*(?:Error|Exception|Warning): |\[\s*\d+\.\d{6}\]|raise "
-    r"|return |self\.|Process \d+:|Thread \w+ \(|GPU \d+: .*UUID|NVRM version)"
+    r"|Traceback \(|File \"|\[rank\d|[\w.-]+:\d+:\d+ \[\d+\] NCCL|[\w.]*(?:Error|Exception|Warning): |\[\s*\d+\.\d{6}\]"
+    r"|raise |return |self\.|Process \d+:|Thread \w+ \(|GPU \d+: .*UUID|NVRM version)"
 )
 
 
