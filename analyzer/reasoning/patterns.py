@@ -58,13 +58,15 @@ def compiled(pattern: str) -> Any:
 class PatternSet:
     """All sought patterns with an index by literal. One per rulebook; sightings are kept by the caller."""
 
-    def __init__(self, sought: Sequence[Sought]) -> None:
+    def __init__(self, sought: Sequence[Sought], literals: dict[str, tuple[bytes, ...]] | None = None) -> None:
+        """`literals` = required literals that were worked out beforehand, by pattern."""
+        known = literals or {}
         self.sought = tuple(sought)
         self.without_literal: list[str] = []
         by_literal: dict[bytes, list[int]] = {}
         for index, one in enumerate(self.sought):
             try:
-                for literal in required_literals(one.pattern):
+                for literal in known.get(one.pattern) or required_literals(one.pattern):
                     by_literal.setdefault(literal, []).append(index)
             except NoLiteral:
                 self.without_literal.append(one.key)

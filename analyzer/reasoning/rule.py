@@ -42,7 +42,8 @@ class Strength(StrEnum):
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    # Built when a TOML file is first checked: the shipped rules come prebuilt and checked.
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class Clause(_Data):
@@ -58,15 +59,15 @@ class Clause(_Data):
     fact: str | None = Field(None, description="A fact's name, compared by `where.value`, or merely known.")
     absent: str | None = Field(None, description="An event kind or observation that should not be there; counts only "
                                                  "where a source that would show it was read to its end.")
-    where: dict[str, Condition] = Field(default_factory=dict)
-    sources: list[str] = Field(default_factory=list, alias="in", description="Artifact kinds a pattern is searched in; "
+    where: dict[str, Condition] = {}
+    sources: list[str] = Field([], alias="in", description="Artifact kinds a pattern is searched in; "
                                "empty = every kind of text. Prose (`notes`) is always searched, one strength lower.")
     count: int = Field(1, ge=1, description="How many times it must be seen.")
     after: Slug | None = Field(None, description="Only if it comes after this other clause of the rule.")
     before: Slug | None = Field(None, description="Only if it comes before this other clause of the rule.")
     group: str | None = Field(None, description="Clauses of one group restate one fact: the strongest counts, once.")
-    sample: str | list[str] = Field(default_factory=list, description="Lines that the pattern must match (lint).")
-    rejects: list[str] = Field(default_factory=list, description="Near lines that the pattern must not match (lint).")
+    sample: str | list[str] = Field([], description="Lines that the pattern must match (lint).")
+    rejects: list[str] = Field([], description="Near lines that the pattern must not match (lint).")
     collect: str | None = Field(None, description="How to get it when it is not there: a command or a file.")
 
     @model_validator(mode="before")
@@ -97,7 +98,7 @@ class Remedy(_Data):
     do: str
     verify: str
     verified_by: dict[Literal["for", "against", "fact"], str] = Field(
-        default_factory=dict, description="A clause (by id) or `name=value` fact whose presence shows that it took effect.")
+        {}, description="A clause (by id) or `name=value` fact whose presence shows that it took effect.")
     grade: Literal["fixed-in", "maintainer", "reporter-observed", "inferred"]
     evidence: str = ""
     caveat: str = ""
@@ -143,19 +144,19 @@ class Rule(_Data):
                                            "specific hypothesis that explains the same symptoms.")
     harmless: bool = Field(False, description="Not a fault: goes with the verdict healthy.")
     ceiling: Literal["low", "medium", "high"] = "high"
-    needs: list[str] = Field(default_factory=list, description="Each entry `a|b`: at least one of these `for` clauses "
+    needs: list[str] = Field([], description="Each entry `a|b`: at least one of these `for` clauses "
                              "must be seen, or the rule does not speak at all.")
-    consequence_of: list[Slug] = Field(default_factory=list, description="Causes that, when they came first, explain "
+    consequence_of: list[Slug] = Field([], description="Causes that, when they came first, explain "
                                        "what this rule sees.")
-    symptoms: list[str] = Field(default_factory=list, description="Symptoms (vocabulary) that this cause explains.")
-    applies: dict[str, Condition] = Field(default_factory=dict, description="Environment gates: satisfied, violated "
+    symptoms: list[str] = Field([], description="Symptoms (vocabulary) that this cause explains.")
+    applies: dict[str, Condition] = Field({}, description="Environment gates: satisfied, violated "
                                           "(ruled out) or unknown (lowers completeness).")
     versions: Versions = Versions()
     for_: list[Clause] = Field(alias="for", min_length=1)
-    against: list[Clause] = Field(default_factory=list)
-    remedy: list[Remedy] = Field(default_factory=list)
-    rival: list[Rival] = Field(default_factory=list)
-    source: list[Source] = Field(default_factory=list)
+    against: list[Clause] = []
+    remedy: list[Remedy] = []
+    rival: list[Rival] = []
+    source: list[Source] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -13,7 +13,6 @@ from typing import Any
 from analyzer.reasoning.patterns import PatternSet, Sought
 from analyzer.reasoning.rule import Rule
 
-PREBUILT = "rulebook.json"
 SYMPTOM = "symptom:"
 
 
@@ -44,6 +43,7 @@ class Rulebook:
     digest: str
     paths: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    literals: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
 
     @cached_property
     def patterns(self) -> PatternSet:
@@ -52,7 +52,7 @@ class Rulebook:
                   for rule in self.rules.values() for clause in rule.clauses if clause.pattern is not None]
         sought += [Sought(f"{SYMPTOM}{name}", pattern, frozenset())
                    for name, pattern in self.vocabulary.get("symptoms", {}).items()]
-        return PatternSet(sought)
+        return PatternSet(sought, self.literals)
 
     def cause(self, slug: str) -> Cause:
         """The cause of that slug; one that the vocabulary lacks is named after its slug."""
@@ -71,11 +71,15 @@ def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
     A broken rule of an extra folder never silences the rest: its faults are in `Rulebook.faults`; with `strict` they
     raise RuleFault. Ids of an extra folder are prefixed with its name (`team/…`), so nothing is shadowed.
     """
+    from analyzer.reasoning import prebuilt
+
     home = shipped_rules()
     folders = [*extra, *filter(None, os.environ.get("STUCKWARP_RULES", "").split(os.pathsep))]
+    if (home / prebuilt.NAME).is_file():
+        shipped = prebuilt.thaw(home / prebuilt.NAME)
+        return _with(shipped, folders, hashlib.sha256(shipped.digest.encode()), strict) if folders else shipped
     causes = {slug: Cause(slug, entry.get("family", ""), entry.get("title", slug))
               for slug, entry in _toml(home / "causes.toml").items()}
-    vocabulary = _toml(home / "vocabulary.toml")
     digest = hashlib.sha256()
     rules: dict[str, Rule] = {}
     paths: dict[str, str] = {}
@@ -83,19 +87,25 @@ def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
     _take(home, "", rules, paths, digest, faults)
     if faults and strict:
         raise RuleFault(faults)
+    book = Rulebook(rules, causes, _toml(home / "vocabulary.toml"), digest.hexdigest()[:12], paths, faults)
+    return _with(book, folders, digest, strict)
+
+
+def _with(book: Rulebook, folders: list[str], digest: Any, strict: bool) -> Rulebook:
     for folder in folders:
         path = Path(folder)
         if not path.is_dir():
-            faults.append(f"no rules were read from {folder}: it is not a folder. Give a folder of .toml rule files")
+            book.faults.append(f"no rules were read from {folder}: it is not a folder. Give a folder of .toml rule files")
             continue
-        _take(path, f"{path.resolve().name}/", rules, paths, digest, faults)
+        _take(path, f"{path.resolve().name}/", book.rules, book.paths, digest, book.faults)
         extra_causes = path / "causes.toml"
         if extra_causes.is_file():
             for slug, entry in _toml(extra_causes).items():
-                causes.setdefault(slug, Cause(slug, entry.get("family", ""), entry.get("title", slug)))
-    if faults and strict:
-        raise RuleFault(faults)
-    return Rulebook(rules, causes, vocabulary, digest.hexdigest()[:12], paths, faults)
+                book.causes.setdefault(slug, Cause(slug, entry.get("family", ""), entry.get("title", slug)))
+    if book.faults and strict:
+        raise RuleFault(book.faults)
+    book.digest = digest.hexdigest()[:12]
+    return book
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Page:
             if gap:
                 line.append((style, (mark if first else "").ljust(gap)))
             line.append((style, piece))
-            if right and first and cells(piece) + 2 + cells(right) <= room:
+            if right and cells(piece) + 2 + cells(right) <= room:
                 line.append(("quiet", " " * (room - cells(piece) - cells(right)) + right))
                 right = ""
             self.lines.append(line)

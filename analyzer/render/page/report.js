@@ -46,6 +46,7 @@
   const end = Math.max(...marksAndEnds());
   const margin = Math.max(end * 0.02, 0.5);
   const whole = { from: -margin, to: end + margin };
+  const trouble = data.kinds.map((kind) => /xid|died|dead|timeout|exception|oom_kill|error|fault|killed|lost|aer|mce|panic|lockup/.test(kind));
   let view = { ...whole };
   let chosen = -1;
   let pending = false;
@@ -99,11 +100,15 @@
     pending = false;
     const ratio = devicePixelRatio || 1;
     const width = canvas.clientWidth;
-    canvas.style.height = height + "px";
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    const [wide, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== wide || canvas.height !== tall) {
+      canvas.style.height = height + "px";
+      canvas.width = wide;
+      canvas.height = tall;
+    }
     const context = canvas.getContext("2d");
-    context.scale(ratio, ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
     const colour = colours();
     context.font = "12px system-ui, 'DejaVu Sans', sans-serif";
     context.textBaseline = "middle";
@@ -180,7 +185,7 @@
         return;
       }
       last.set(event[LANE], slot);
-      const bad = /xid|died|dead|timeout|exception|oom|error|fault|kill|lost|aer|mce/.test(data.kinds[event[KIND]]);
+      const bad = trouble[event[KIND]];
       if (wide >= 2) {
         context.globalAlpha = 0.3;
         context.fillStyle = bad ? colour.against : colour.accent;
@@ -230,6 +235,7 @@
     context.stroke();
     context.fillStyle = colour.good;
     for (const point of points) {
+      if (point[0] < view.from || point[0] > view.to) continue;
       context.fillRect(toX(point[0]) - 1.5, top + CURVE - 7.5 - (point[1] / most) * (CURVE - 12), 3, 3);
     }
     context.restore();
