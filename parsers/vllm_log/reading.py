@@ -21,7 +21,8 @@ _EARLY = 131_072
 """Bytes of the head within which an answered request counts as the first one and echoed environment variables are
 looked for: further on, such lines are not passed on to the parser (no mark is rare enough for them)."""
 
-_RECORD_MARKS = ("WARNING", "ERROR", "CRITICAL", ".cpp:", " torch/")
+_CPP_MARKS = (".cpp:", " torch/")
+_RECORD_MARKS = ("WARN", "ERROR", "CRITICAL", *_CPP_MARKS)
 _FROM_EXCEPTION = frozenset({"rpc_timeout", "process_died", "engine_dead", "shm_broadcast_wait", "download"})
 _FAILED_PROCS = re.compile(r"Failed core proc\(s\): \{([^}]{0,400})\}")
 _PROC = re.compile(r"'([\w./\-]{1,80})': (-?\d{1,5})")
@@ -138,7 +139,7 @@ class LogReading:
     def _handle(self, record: Record, line: Line, events: list[Event]) -> None:
         level = record.level = self.dialect.level_of(record)
         message = record.message
-        alarming = level in ALARMING
+        alarming = level in ALARMING and (record.writer != "torch" or any(mark in line.text for mark in _CPP_MARKS))
         stream = "bare" if record.writer == "bare" else "log"
         part = False
         loose = stream == "bare" or level in ("ERROR", "CRITICAL") or not level
