@@ -33,6 +33,10 @@ _BAD = re.compile(r"fail|error|fatal|not running|abort|unable|timed? ?out|exited
 _SEVERE = frozenset({"ERROR", "CRITICAL", "FATAL", "WARNING", "WARN"})
 
 
+MAX_JOINED = 8
+"""Lines without a head that are joined to an entry at most."""
+
+
 def is_writer(writer: str | None) -> bool:
     """Whether a syslog identifier is the fabric manager's or its start script's."""
     return bool(writer and _WRITER.match(writer))
@@ -126,7 +130,7 @@ class FabricManager:
                     yield held
                 message, stamp, host, _ = unit
                 held = (line, message, None, stamp or line.outer, host or line.host)
-            elif held and text.strip() and len(held[1]) < 4000:
+            elif held and text.strip() and held[1].count("\n") < MAX_JOINED and peel(text) is None:
                 held = (held[0], held[1] + "\n" + text, *held[2:])
         if held:
             yield held
@@ -137,15 +141,16 @@ class FabricManager:
             actor = Actor(host=host) if host else NOBODY
             if found := _SXID.search(message):
                 entry = xid_catalogue.lookup_sxid(int(found[2]))
-                fields = {
+                fields: dict[str, Any] = {
                     "code": entry.code,
                     "mnemonic": entry.mnemonic,
                     "pci": found[4].lower(),
                     "fatal": found[1] == "fatal",
-                    "link": int(found[6]) if found[6] else None,
                     "message": message.strip(),
                     "class": entry.fatality,
                 }
+                if found[6]:
+                    fields["link"] = int(found[6])
                 yield Event("kernel_log.sxid", line.span(source), line.text, stamp, actor, fields)
             if judged := judge(message, level):
                 yield Event("fabric.manager", line.span(source), line.text, stamp, actor, judged)

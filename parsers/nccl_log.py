@@ -95,7 +95,7 @@ _ROW = re.compile(
     r"})\s{1,10}(.{1,120})$"
 )
 _OUT_OF_BOUNDS = re.compile(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
-_BANDWIDTH = re.compile(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}([\d.]{1,16})")
+_BANDWIDTH = re.compile(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}(\d{1,12}(?:\.\d{1,8})?)")
 _TEST_GPU = re.compile(
     r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255})"
     r" device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})"
@@ -325,14 +325,14 @@ class _Reading:
                 text,
                 line.outer,
                 Actor(host=line.host),
-                {"wrong": wrong, "bandwidth": float(found[1]) if found[1].count(".") < 2 else None},
+                {"wrong": wrong, "bandwidth": float(found[1])},
             )
             self.wrong = 0
         elif row := _ROW.match(text):
             # time, algbw, busbw, #wrong once out of place and once in place
             columns = row[6].split()
             for at in (3, 7):
-                if len(columns) > at and columns[at].isdigit():
+                if len(columns) > at and columns[at].isdecimal():
                     self.wrong += int(columns[at])
 
 

@@ -23,7 +23,7 @@ from parsers.kernel_log.log import Log
 from parsers.kernel_log.memory import MemoryReader
 from parsers.kernel_log.nvrm import NvrmReader
 from parsers.kernel_log.pcie import PcieReader
-from parsers.kernel_log.prefix import BARE, Prefix, peel
+from parsers.kernel_log.prefix import BARE, peel
 from parsers.kernel_log.process import FaultReader
 from parsers.kernel_log.record import Record, records
 from parsers.kernel_log.stall import StallReader
@@ -53,19 +53,33 @@ MARKS: tuple[bytes, ...] = (
     b"Kernel panic", b"Oops", b"BUG:", b"kernel BUG",
     b"nable to handle kernel", b"general protection", b"Trigger a crash",
     # IOMMU, heat, network, storage
-    b"IO_PAGE_FAULT", b"DMAR", b"arm-smmu", b"emperature", b"hermal", b": Port: ", b"Port module event", b"NIC Link",
+    b"IO_PAGE_FAULT", b"DMAR", b"arm-smmu", b"emperature",
+    b"hermal", b": Port: ", b"Port module event", b"NIC Link", b": Link ",
     b"not responding", b": server ", b"Lustre", b"CIFS", b"ceph: ",
     b"I/O error", b"EXT4-fs", b"EXT3-fs", b"XFS (", b"BTRFS",
     b"FAT-fs", b"F2FS", b"uncleanly shut down", b"recovering journal", b"read-only", b"No space left", b"nvme",
     # boots
-    b"Linux version", b"-- Boot", b"-- Reboot --", b"Reached target", b"reboot: ", b"Power down", b"Journal stopped",
-    b"SIGTERM from PID", b"signal 15", b"systemd-shutdown",
+    b"Linux version", b"-- Boot", b"-- Reboot --", b"Reached target", b"reboot: ", b"Power down",
+     b"signal 15", b"systemd-shutdown",
     b"System is ", b"Shutting down", b"suppressed", b"Suppressed",
-    b"kernel messages", b"messages lost", b"drop messages", b"ainted: ", b"Welcome to ",
+    b"kernel messages", b"messages lost", b"drop messages", b"ainted", b"Welcome to ",
 )  # fmt: skip
 """Of a large log the lines between the ends are read only where one of these stands."""
 
-_SYSLOG_FORMS = frozenset({"syslog", "syslog-iso", "syslog-5424", "journal-full", "journal-unix"})
+_JOURNAL_FORMS = frozenset({"syslog", "syslog-iso", "syslog-5424", "journal-full", "journal-unix", "journal-monotonic"})
+_DAEMONS = (
+    "systemd",
+    "nvidia-persistenced",
+    "rsyslogd",
+    "dbus-",
+    "NetworkManager",
+    "sshd",
+    "sudo",
+    "CRON",
+    "cron",
+    "audit",
+)
+_SERVER = re.compile(r"(?:\([\w .=,]{3,80}\) ?)?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,5}\S")
 _WRITERS = frozenset(
     {
         "systemd",
@@ -88,10 +102,46 @@ _SEPARATOR = re.compile(
 )
 
 
-def _is_kernel_line(text: str, prefix: Prefix | None) -> bool:
-    if prefix is None:
-        return bool(BARE.match(text))
-    return prefix.is_kernel
+class _Census:
+    """Counts the lines of a head by who wrote them."""
+
+    def __init__(self, head: str) -> None:
+        self.kernel = self.bare = self.daemon = self.journal = self.fabric = self.server = self.other = self.rest = 0
+        for text in head.split("\n")[:600]:
+            if text.strip():
+                self._count(text.rstrip("\r"))
+        self.known = self.kernel + self.bare + self.daemon + self.journal + self.fabric + self.rest
+        self.total = self.known + self.other + self.server
+
+    def _count(self, text: str) -> None:
+        prefix = peel(text)
+        if prefix is not None and prefix.form != "bare":
+            writer = prefix.writer or ""
+            if prefix.is_kernel:
+                self.kernel += 1
+            elif "fabricmanager" in writer:
+                self.fabric += 1
+            elif _SERVER.match(prefix.message):
+                self.server += 1
+            elif writer.startswith(_DAEMONS):
+                self.daemon += 1
+            elif prefix.form in _JOURNAL_FORMS:
+                self.journal += 1
+            else:
+                self.other += 1
+        elif prefix is not None or BARE.match(text):
+            self.bare += 1
+        elif _JOURNAL.match(text) or _EXPORT_HEAD.match(text) or _PRETTY_HEAD.match(text):
+            if _KERNEL_ENTRY.search(text) or "_TRANSPORT=kernel" in text:
+                self.kernel += 1
+            else:
+                self.journal += 1
+        elif _DMESG_JSON.match(text):
+            self.kernel += 1
+        elif _SEPARATOR.match(text) or ((self.kernel or self.bare) and text[0] in " \t"):
+            self.rest += 1
+        else:
+            self.other += 1
 
 
 class KernelLog:
@@ -102,46 +152,25 @@ class KernelLog:
     marks: ClassVar[tuple[bytes, ...]] = MARKS
 
     def sniff(self, head: str) -> float:
-        """By the share of lines that wear a kernel prefix; a mixed journal counts if the kernel speaks in it."""
-        kernel = bare = journal = continuation = other = fabric = 0
-        for text in head.split("\n")[:600]:
-            text = text.rstrip("\r")
-            if not text.strip():
-                continue
-            prefix = peel(text)
-            if prefix is not None and prefix.form != "bare":
-                if prefix.is_kernel:
-                    kernel += 1
-                elif prefix.writer and "fabricmanager" in prefix.writer:
-                    fabric += 1
-                else:
-                    journal += prefix.form in _SYSLOG_FORMS or prefix.form == "journal-monotonic"
-                    other += prefix.form not in _SYSLOG_FORMS and prefix.form != "journal-monotonic"
-            elif BARE.match(text) or prefix is not None:
-                bare += 1
-            elif _JOURNAL.match(text) or _EXPORT_HEAD.match(text) or _PRETTY_HEAD.match(text):
-                journal += 1
-                kernel += bool(_KERNEL_ENTRY.search(text)) or "_TRANSPORT=kernel" in text
-            elif _DMESG_JSON.match(text):
-                kernel += 1
-            elif _SEPARATOR.match(text) or ((kernel or bare) and text.startswith((" ", "\t"))):
-                continuation += 1
-            else:
-                other += 1
-        known = kernel + bare + journal + continuation + fabric
-        total = known + other
-        if not total or not (kernel or bare or journal):
+        """By the share of lines that wear a kernel prefix; a mixed journal counts if the kernel speaks in it.
+
+        A journal in which a server speaks much is left to be cut into its parts.
+        """
+        seen = _Census(head)
+        if not seen.total or not (seen.kernel or seen.bare or seen.daemon):
             return 0.0
-        share = known / total
-        if kernel and share >= 0.5:
-            return 0.95
-        if bare and share >= 0.3 and bare > other * 0.3:
-            return 0.8
-        if fabric and not kernel:
+        share = seen.known / seen.total
+        if seen.server * 5 > seen.total:
             return 0.3
-        if journal and share >= 0.8:
+        if seen.kernel and share >= 0.5:
+            return 0.95
+        if seen.bare and share >= 0.3 and seen.bare > seen.other * 0.3:
+            return 0.8
+        if seen.fabric and not seen.kernel:
+            return 0.3
+        if seen.daemon and share >= 0.8:
             return 0.6
-        return 0.3 if (kernel or bare) and share >= 0.1 else 0.1
+        return 0.3 if (seen.kernel or seen.bare) and share >= 0.1 else 0.1
 
     def claims(self, text: str) -> bool:
         """A line with a kernel prefix, a message of the driver at the start of a line, or a journal's boot mark."""

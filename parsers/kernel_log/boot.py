@@ -128,11 +128,9 @@ class BootReader:
         if found:
             log.emit("shutdown", record, what=(found[1] or found[2] or found[0]).strip("."))
             return True
+        # journald says "Journal stopped" in every boot too, when the initrd hands over: no sign of an end
         if writer == "systemd-shutdown" or message.startswith("systemd-shutdown["):
             log.emit("shutdown", record, what="systemd-shutdown")
-            return True
-        if writer == "systemd-journald" and ("Journal stopped" in message or "Received SIGTERM from PID 1" in message):
-            log.emit("shutdown", record, what="journal stopped")
             return True
         if "Welcome to " in message and (found := _WELCOME.search(message)):
             log.fact("os", found[1], record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from parsers.stamp import ClockKind, Stamp
@@ -105,8 +105,8 @@ def iso(text: str) -> Stamp | None:
     if zone is None:
         return Stamp(written, ClockKind.WALL, seconds, precision)
     if zone[0] in "+-":
-        offset = timezone(timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:])) * (-1 if zone[0] == "-" else 1))
-        seconds -= offset.utcoffset(None).total_seconds()
+        offset = int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+        seconds += offset if zone[0] == "-" else -offset
     return Stamp(written, ClockKind.UTC, seconds, precision)
 
 

@@ -184,7 +184,7 @@ def _priority_form(text: str) -> Prefix | None:
             stamp,
             structured[2],
             "kernel" if writer == "kernel" else writer,
-            int(pid) if pid.isdigit() else None,
+            int(pid) if pid.isdecimal() else None,
             level,
         )
     inner = _boot_form(rest, level) or _bracketed(rest, level) or _bsd_form(rest, level)
@@ -244,7 +244,7 @@ def peel(text: str, depth: int = 0) -> Prefix | None:
         found = _bracketed(text, None)
     elif first == "<":
         found = _priority_form(text)
-    elif first.isdigit():
+    elif first.isdecimal():
         found = _digit_form(text) or _bsd_form(text, None) or _talos_form(text)
     elif decoded := _DECODED.match(text):
         rest, level = text[decoded.end() :], decoded[2]

@@ -90,7 +90,7 @@ def _text_of(value: Any) -> str | None:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() and len(text) < 20 else None
+    return int(text) if text and text.isdecimal() and len(text) < 20 else None
 
 
 def _from_journal(line: Line, entry: dict[str, Any], form: str) -> Record | None:
@@ -216,8 +216,8 @@ class _Reader:
                 line,
                 _STRAY_RAW.sub("", _json_string(value[1:].removesuffix('"'))),
                 "dmesg-json",
-                clock.boot(time) if time.replace(".", "", 1).isdigit() else None,
-                level=LEVELS[int(priority) % 8] if priority.isdigit() else None,
+                clock.boot(time) if time.replace(".", "", 1).isdecimal() else None,
+                level=LEVELS[int(priority) % 8] if priority.isdecimal() else None,
             )
             self.pretty = {}
 

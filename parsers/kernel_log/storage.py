@@ -51,7 +51,6 @@ _FAILING: tuple[tuple[str, str], ...] = (
     ("critical medium error", "io_error"),
     ("critical target error", "io_error"),
     ("Remounting filesystem read-only", "read_only"),
-    ("remount-ro", "read_only"),
     ("EXT4-fs error", "corrupt"),
     ("XFS_CORRUPT", "corrupt"),
     ("Corruption detected", "corrupt"),

@@ -24,6 +24,7 @@ _XID = re.compile(
     r"((?:\s{1,2}GPU-C?I:\s{0,2}\w{1,4}){0,2})\s{0,2}\):\s{0,4}(\d{1,4})(?!\d)[,:]?\s{0,4}(.*)",
     re.DOTALL,
 )
+_LEAD = re.compile(r"\s{0,40}(?:NVRM:\s{1,4}(?:GPU\d{1,3} )?(?:[\w.]{1,80}: )?)?$")
 _PID = re.compile(r"pid='?<?(\w{1,10})>?'?\s{0,2}(?:,\s{0,4}|$)")
 _NAME = re.compile(r"name='?(<unknown>|[^,]{0,64}?)'?\s{0,2}(?:,\s{0,4}|$)")
 _INSTANCE = re.compile(r"GPU-(C?I):\s{0,2}(\w{1,4})")
@@ -46,6 +47,7 @@ _LINK5 = re.compile(
     r" \(([0-9a-fA-Fx ]{1,80})\)"
 )
 _WORDS = re.compile(r"\(((?:0x[0-9a-fA-F]{1,8}[\s,]{0,3}){2,8})\)")
+_WORD = re.compile(r"0x[0-9a-fA-F]{1,8}")
 _ROW = re.compile(r"\((0x[0-9a-fA-F]{4,16})\)")
 _ESR = re.compile(r"ESR (0x[0-9a-fA-F]{1,8})=(0x[0-9a-fA-F]{1,8})")
 
@@ -110,11 +112,9 @@ class XidReader:
             return False
         start = record.message.find("Xid")
         found = _XID.match(record.message, start)
-        if not found or record.message[max(0, start - 1) : start] == "S":
-            return False
-        lead = record.message[:start]
-        if "NVRM" not in lead and lead.strip():
-            return False  # a quotation in another message
+        lead = record.message[:start].rpartition("\n")[2]
+        if not found or not _LEAD.match(lead):
+            return False  # none, an SXid, or a quotation in another message
         pci, code = gpu_address(found[1]) or found[1].removeprefix("PCI:").lower(), int(found[3])
         body = found[4].strip()
         pid, name, message = self._process(body)
@@ -149,7 +149,7 @@ class XidReader:
         name: str | None = None
         rest = body
         if found := _PID.match(rest):
-            pid = int(found[1]) if found[1].isdigit() else None
+            pid = int(found[1]) if found[1].isdecimal() else None
             rest = rest[found.end() :]
         if found := _NAME.match(rest):
             name = None if found[1] == "<unknown>" else found[1]
@@ -246,9 +246,9 @@ def _link5(code: int, message: str) -> dict[str, Any]:
     if found := _LINK5.search(message):
         severity = found[2].replace("Nonfatal", "Non-fatal")
         fields.update(unit=found[1], link=int(found[3]))
-        words = tuple(int(word, 16) for word in found[4].split() if len(word) <= 10)
+        words = tuple(int(word, 16) for word in _WORD.findall(found[4]))
     elif found := _WORDS.search(message):
-        words = tuple(int(word, 16) for word in found[1].replace(",", " ").split())
+        words = tuple(int(word, 16) for word in _WORD.findall(found[1]))
     else:
         return fields
     decoded = xid_catalogue.decode_link_event(code, words)
