@@ -174,7 +174,8 @@ class LogReading:
         if len(self._folds) > 4096:
             self._folds.clear()
         broken = line.text.endswith("\r")
-        if before is not None and before[0] == head and (part or before[1]):
+        continues = record.message[:1] in ("", " ", "\t")  # the line end may have lost its carriage return
+        if before is not None and before[0] == head and (part or before[1] or continues):
             before[1] = before[1] or part or broken
             return True
         self._folds[record.speaker] = [head, broken or part]
@@ -269,7 +270,7 @@ class LogReading:
     # --- progress bars ----------------------------------------------------------------------------------------------
 
     def _progress(self, bar: bars.Bar, record: Record, line: Line, events: list[Event]) -> None:
-        key = (*record.speaker, bar.name)
+        key = self._bar_key(bar, record)
         run = self._runs.get(key)
         if run is not None and (run.bar.finished or bar.done < run.bar.done or bar.total != run.bar.total):
             if not run.bar.finished:
@@ -278,9 +279,9 @@ class LogReading:
                 return  # tqdm writes the full bar twice
             run = None
         if run is None:
-            nameless = self._runs.get((*record.speaker, ""))
+            nameless = self._runs.get((record.process, ""))
             if bar.name and nameless is not None and not nameless.bar.done and nameless.bar.total == bar.total:
-                del self._runs[(*record.speaker, "")]  # the same bar before it was given its description
+                del self._runs[(record.process, "")]  # the same bar before it was given its description
             if bar.family == "capture":
                 fields = {"phase": "capture_begin", "edge": "begin", "stretch": "capture", "process": record.process}
                 events.append(self._event("phase", line, record, fields))
@@ -290,6 +291,16 @@ class LogReading:
         run.bar, run.line, run.record = bar, line, record
         if bar.finished:
             events.append(self._bar_event(run))
+
+    def _bar_key(self, bar: bars.Bar, record: Record) -> tuple[object, ...]:
+        """A bar's later updates can lack the decoration of the first (0.10 to 0.30), or a paste lost it."""
+        key = (record.process, bar.name)
+        if key in self._runs:
+            return key
+        for other, run in self._runs.items():
+            if other[1] == bar.name and not (other[0] and record.process) and run.bar.total == bar.total:
+                return other
+        return key
 
     def _bar_event(self, run: _Run) -> Event:
         bar = run.bar

@@ -19,15 +19,18 @@ def _events(*messages: str, ranks: str = "") -> list[Event]:
 
 
 def test_batches() -> None:
-    decode = read_batch(AT.format(ranks=" DP1 TP0", message=
-    "Decode batch. #running-req: 3, #token: 73, token usage: 0.10, "
-                                  "cuda graph: True, gen throughput (token/s): 4.5, #queue-req: 2"))  # fmt: skip
+    message = (
+        "Decode batch. #running-req: 3, #token: 73, token usage: 0.10, cuda graph: True, gen throughput (token/s): "
+        "4.5, #queue-req: 2"
+    )
+    decode = read_batch(AT.format(ranks=" DP1 TP0", message=message))
     assert decode is not None
     assert (decode.engine, decode.generation_tps, decode.running) == ("DP1_TP0", 4.5, 3.0)
-    prefill = read_batch(AT.format(ranks="", message=
-    "Prefill batch, #new-seq: 2, #new-token: 6, #cached-token: 0, token usage: "
-                                   "0.00, #running-req: 1, #queue-req: 0,
-                                   input throughput (token/s): 0.09"))  # fmt: skip
+    message = (
+        "Prefill batch, #new-seq: 2, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 1, #queue-req: "
+        "0, input throughput (token/s): 0.09"
+    )
+    prefill = read_batch(AT.format(ranks="", message=message))
     assert prefill is not None and (prefill.prompt_tps, prefill.running) == (0.09, 3.0)
 
 

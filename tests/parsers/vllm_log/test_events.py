@@ -256,3 +256,18 @@ def test_long_lines_take_no_time(text: str) -> None:
     events_of(VLLM, text)
     VLLM.claims(text)
     assert time.perf_counter() - begin < 3.0
+
+
+def test_a_bar_whose_later_updates_lost_the_decoration() -> None:
+    text = (
+        "(EngineCore_DP0 pid=9) \rLoading safetensors checkpoint shards:   0% Completed | 0/3 [00:00<?, ?it/s]\n"
+        "Loading safetensors checkpoint shards: 100% Completed | 3/3 [00:01<00:00,  2.05it/s]\n"
+    )
+    assert [e.fields["finished"] for e in kinds(events_of(VLLM, text), "progress_bar")] == [True]
+
+
+def test_lines_of_one_record_are_one_event() -> None:
+    head = "(Worker pid=9) WARNING 11-30 20:00:00 [x.py:7] "
+    rows = ["binding info:", "\tbind='auto'", "", "\tcores=[1]"]
+    assert len(kinds(events_of(VLLM, "\n".join(head + row for row in rows)), "record")) == 1
+    assert len(kinds(events_of(VLLM, "\n".join(head + f"library {n} is missing" for n in "ab")), "record")) == 2

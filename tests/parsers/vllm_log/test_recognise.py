@@ -10,11 +10,8 @@ from parsers.vllm_log import PARSER as VLLM
 
 RECORD = "(EngineCore pid=6052) INFO 11-30 20:24:20 [core.py:133] message"
 FOREIGN = {
-    "kernel log":
-    "[   12.345678] NVRM: Xid (PCI:0000:41:00): 79, pid=1234, name=python3, GPU has fallen off the bus.\n" * 5,
- 
-      "kernel log over syslog":
-      "Nov 30 20:00:01 node1 kernel: INFO: task python:1 blocked for more than 120 seconds.\n" * 5,
+    "kernel log": "[   12.345678] NVRM: Xid (PCI:0000:41:00): 79, pid=1234, name=python3, GPU off the bus.\n" * 5,
+    "kernel log over syslog": "Nov 30 20:00:01 node1 kernel: INFO: task python:1 blocked for more than 120 s.\n" * 5,
     "py-spy dump": 'Process 5116: VLLM::EngineCore\nPython v3.11.7 (/opt/python/bin/python3.11)\n\n'
                    'Thread 5116 (idle): "MainThread"\n    wait (threading.py:355)\n    get (queue.py:171)\n',
     "scrape": '# HELP vllm:num_requests_running Number of requests\n# TYPE vllm:num_requests_running gauge\n'
@@ -28,8 +25,7 @@ FOREIGN = {
     "faulthandler": 'Fatal Python error: Illegal instruction\n\nCurrent thread 0x00007f91 (most recent call first):\n'
                     '  File "<frozen importlib._bootstrap>", line 241 in _call_with_frames_removed\n'
                     '  File "/opt/x.py", line 3 in f\n',
-    "installer":
-    "ERROR: Unable to load the kernel module 'nvidia.ko'.\n\nWARNING: The nvidia-drm module was not built\n",
+    "installer": "ERROR: Unable to load the kernel module 'nvidia.ko'.\n\nWARNING: The nvidia-drm module is absent\n",
     "nccl": "node1:202016:202235 [0] NCCL INFO transport/shm.cc:551 -> 2\n" * 4,
     "prose": "The server hangs after a while. Restarting helps.\n",
 }  # fmt: skip
@@ -50,8 +46,8 @@ def test_faulthandler_frames_are_no_traceback() -> None:
 def test_confidence() -> None:
     assert VLLM.sniff("\n".join([RECORD] * 5)) >= 0.9
     assert VLLM.sniff(FOREIGN["kernel log"] + RECORD + "\n" + FOREIGN["kernel log"] * 5) == 0.8
-    assert VLLM.sniff('Traceback (most recent call last):\n  File "/a.py", line 1,
-    in f\n    g()\nValueError: no\n') == 0.6
+    trace = 'Traceback (most recent call last):\n  File "/a.py", line 1, in f\n    g()\nValueError: x\n'
+    assert VLLM.sniff(trace) == 0.6
     assert VLLM.sniff("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.") == 0.6
     assert VLLM.sniff("") == 0.0
     sglang = "[2026-06-07 12:03:35 TP0] Load weight begin. avail mem=16.66 GB\n" * 4
