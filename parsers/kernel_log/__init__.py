@@ -68,16 +68,20 @@ MARKS: tuple[bytes, ...] = (
 
 _JOURNAL_FORMS = frozenset({"syslog", "syslog-iso", "syslog-5424", "journal-full", "journal-unix", "journal-monotonic"})
 _DAEMONS = (
-    "systemd",
-    "nvidia-persistenced",
-    "rsyslogd",
-    "dbus-",
-    "NetworkManager",
-    "sshd",
-    "sudo",
-    "CRON",
-    "cron",
-    "audit",
+    *("systemd", "nvidia-persistenced", "rsyslogd", "dbus-", "NetworkManager", "sshd", "sudo", "CRON", "cron", "audit"),
+    *(
+        "kubelet",
+        "containerd",
+        "dockerd",
+        "snapd",
+        "irqbalance",
+        "smartd",
+        "chronyd",
+        "ntpd",
+        "avahi-",
+        "polkitd",
+        "su[",
+    ),
 )
 _SERVER = re.compile(r"(?:\([\w .=,]{3,80}\) ?)?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,5}\S")
 _WRITERS = frozenset(
