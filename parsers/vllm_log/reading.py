@@ -258,6 +258,8 @@ class LogReading:
         last = raised.type.rpartition(".")[2]
         if last in ("EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError"):
             self._add(events, "engine_dead", line, record, {"how": last}, said=last)
+        elif last in ("ActorDiedError", "RayActorError", "WorkerCrashedError"):
+            self._add(events, "process_died", line, record, {"name": "ray actor"}, said=last)
         if "Engine core initialization failed" in raised.message:
             self._add(events, "engine_dead", line, record, {"how": "initialization_failed"}, said=raised.message)
             for name, code in _PROC.findall(found[1] if (found := _FAILED_PROCS.search(raised.message)) else ""):

@@ -42,6 +42,11 @@ _WORDS = re.compile(
     r"\[AutoTuner\]: Tuning |DeepEP dispatch |LMCache (?:INFO|WARNING|ERROR|DEBUG): |"
     r"Process (?:EngineCore|SpawnProcess|VllmWorker)"
 )
+_TRACING = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z {1,4}(?:DEBUG|INFO|WARN|ERROR) "
+    r"(?:core|engine|worker|api|llm|vllm|sglang|"
+    r"dynamo|async_llm|model|gpu_|kv_|loggers)[\w.:]{0,120}: "
+)
 _ENDINGS = re.compile(
     r"(?:Killed|Aborted|Illegal instruction|Segmentation fault|Bus error)(?: \(core dumped\))?\s*$|usage: \w+ |"
     r"terminate called after throwing|nvcc fatal +:|ptxas fatal"
@@ -103,6 +108,8 @@ def python_line(text: str) -> bool:
     if bare.startswith("[rank") and (_TORCH.match(bare) or "Traceback (most" in bare[:60]):
         return True
     if _UVICORN.match(bare) or _LOGGER.match(bare) or _TORCH.match(bare) or _WORDS.match(bare) or _ENDINGS.match(bare):
+        return True
+    if bare[:2] == "20" and _TRACING.match(bare):
         return True
     if "%" in bare and "/" in bare and ("it]" in bare or "it/s" in bare or "s/it" in bare or "Completed |" in bare):
         return read_bar(bare.split("\r")[0]) is not None

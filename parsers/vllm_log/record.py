@@ -58,6 +58,11 @@ _LOGGING = re.compile(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|WARN) {0,4}(?:-|\|) "
     r"(?:(?P<file>[\w./\-]{1,200}\.py):(?P<line>\d{1,6}) - )?(?:(?P<logger>[A-Za-z][\w.]{1,80}): )?"
 )
+# Dynamo's workers print vLLM's and SGLang's records through Rust's tracing format.
+_TRACING = re.compile(
+    r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z) {1,4}(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR) "
+    r"(?P<name>[A-Za-z_][\w.:]{0,120}): "
+)
 _STAMPED = re.compile(
     r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[,.]\d{1,6})?)(?P<ranks>(?: [A-Z]{1,6}\d{1,4}){0,6})"
     r"(?: [\w.]{1,60}\.py:\d{1,6})?\] "
@@ -258,6 +263,10 @@ def _by_prefix(text: str) -> Iterator[Record]:
         if found := _GLOG.match(text):
             yield _torch(text, found)
             return
+    if text[:2] == "20" and (found := _TRACING.match(text)):
+        level = _ALIASES.get(found["level"], found["level"])
+        yield Record("logging", text[found.end() :], level, found["name"], when=found["when"])
+        return
     if (" - " in text or " | " in text) and (found := _LOGGING.search(text, 0, 4000)):
         yield from _glued(text, found)
         module = found["file"] or found["logger"] or found["name"] or ""

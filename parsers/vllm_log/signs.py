@@ -24,6 +24,8 @@ SIGNS: tuple[Template, ...] = (
     template("process_died",
              r"failed \(exitcode: (?P<exit_code>-?\d+)\) (?P<name>local_rank: \d+) \(pid: (?P<pid>\d+)\) of binary",
              "failed (exitcode: "),
+    template("process_died", r"\s{0,8}exitcode +: (?P<exit_code>-\d+) \(pid: (?P<pid>\d+)\)", "exitcode ",
+             name="local rank"),
     template("process_died", r"(?:\(raylet\) )?A worker died or was killed (?:while|due)",
              "A worker died or was killed", name="ray worker"),
     template("process_died", r"(?:\(raylet\) )?The node with node id: .{0,200}? has been marked dead",

@@ -88,6 +88,8 @@ def test_phases(message: str, phase: str, edge: str) -> None:
          "process_died", {"name": "VllmWorker-1", "exit_code": -9}),
         (W.format(level="ERROR", message="Worker VllmWorkerProcess pid 1159 died, exit code: -6"),
          "process_died", {"name": "VllmWorkerProcess", "pid": 1159, "exit_code": -6}),
+        ("  exitcode  : -9 (pid: 4242)", "process_died", {"name": "local rank", "exit_code": -9, "pid": 4242}),
+        ("ray.exceptions.ActorDiedError: The actor died unexpectedly", "process_died", {"name": "ray actor"}),
         ("No available shared memory broadcast block found in 60 seconds. This typically happens", "shm_broadcast_wait",
          {"seconds": 60.0}),
         ("TimeoutError: RPC call to sample_tokens timed out.", "rpc_timeout", {"call": "sample_tokens"}),

@@ -51,6 +51,7 @@ SHAPES = [
      ("logging", "INFO", "flashinfer.jit", "", None, "Fetching cubin a")),
     ("[2026-06-07 12:03:27 DP1 TP0] Load weight begin.", ("stamped", "", "", "DP1_TP0", None, "Load weight begin.")),
     ("[12/20/2025-04:20:21] [TRT-LLM] [RANK 3] [W] text", ("trtllm", "WARNING", "", "", None, "text")),
+    ("2025-09-01T10:00:00.1234Z  WARN core.__init__: text", ("logging", "WARNING", "core.__init__", "", None, "text")),
     ("plain text", ("bare", "", "", "", None, "plain text")),
 ]  # fmt: skip
 
