@@ -15,32 +15,33 @@ from typing import Any, ClassVar
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
 from parsers.nvidia_smi import topology
+from parsers.pattern import lazy
 from parsers.stated_versions import sm_text, stated
 
 MAX_FACTS = 5_000
 MAX_VALUE = 2_000
 MAX_NOTES = 200
 
-OPENING = re.compile(r"Collecting environment information\.\.\.")
-RULE = re.compile(r"={20,}$")
-PAIR = re.compile(r"(?P<key>[A-Za-z][\w /.,()+#-]{0,60}?)\s*:(?:\s+(?P<value>.*))?$")
-PIP = re.compile(r"(?:\[(?P<manager>pip3?|conda)\] )?(?P<name>[A-Za-z0-9][\w.-]{0,100})==(?P<version>[\w.+!-]+)\s*$")
-CONDA = re.compile(r"\[conda\] (?P<name>\S+)\s+(?P<version>\d\S*)")
-PIP_TABLE = re.compile(
+OPENING = lazy(r"Collecting environment information\.\.\.")
+RULE = lazy(r"={20,}$")
+PAIR = lazy(r"(?P<key>[A-Za-z][\w /.,()+#-]{0,60}?)\s*:(?:\s+(?P<value>.*))?$")
+PIP = lazy(r"(?:\[(?P<manager>pip3?|conda)\] )?(?P<name>[A-Za-z0-9][\w.-]{0,100})==(?P<version>[\w.+!-]+)\s*$")
+CONDA = lazy(r"\[conda\] (?P<name>\S+)\s+(?P<version>\d\S*)")
+PIP_TABLE = lazy(
     r"(?P<name>[A-Za-z0-9][\w.-]{1,80})\s{2,}(?P<version>\d+(?:\.\w+)+(?:\+\w[\w.]*)?)(?:\s+\S+)?\s*$"
 )
-PIP_WORDS = re.compile(
+PIP_WORDS = lazy(
     r"(?:[-*] )?(?P<name>(?:nvidia|flashinfer|vllm|torch|triton|sgl|deep)[\w-]*) (?P<version>\d+(?:\.\w+)+(?:\+\w+)?)"
 )
-VARIABLE = re.compile(r"(?:export |declare -x |ENV |-e |set |setenv )?(?P<name>[A-Z][A-Z0-9_]{2,80})=(?P<value>.*)$")
-GPU_ROW = re.compile(r"GPU (?P<index>\d+(?:,\d+)*)\s?: (?P<name>[A-Z].*)$")
-CAPABILITY = re.compile(r"GPU \d+(?:,\d+)* Compute Capability: (?P<major>\d+)\.(?P<minor>\d)")
-RELEASE = re.compile(r"release \d+(?:\.\d+)+, V(?P<version>\d+(?:\.\d+)+)")
-CUDNN_FILE = re.compile(r"libcudnn(?:\.so\.|-)(?P<version>\d+(?:\.\d+)+)")
-PLATFORM = re.compile(r"Linux-(?P<kernel>\d[\w.+-]*?)-(?:x86_64|aarch64|arm64|ppc64le)")
-ABSENT = re.compile(r"(?:Could not collect|N/A|None|Not Set|Module Not Found|\(none\)|)$")
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|CREDENTIAL|PRIVATE|AUTH")
-ENVIRONMENT_PREFIX = re.compile(
+VARIABLE = lazy(r"(?:export |declare -x |ENV |-e |set |setenv )?(?P<name>[A-Z][A-Z0-9_]{2,80})=(?P<value>.*)$")
+GPU_ROW = lazy(r"GPU (?P<index>\d+(?:,\d+)*)\s?: (?P<name>[A-Z].*)$")
+CAPABILITY = lazy(r"GPU \d+(?:,\d+)* Compute Capability: (?P<major>\d+)\.(?P<minor>\d)")
+RELEASE = lazy(r"release \d+(?:\.\d+)+, V(?P<version>\d+(?:\.\d+)+)")
+CUDNN_FILE = lazy(r"libcudnn(?:\.so\.|-)(?P<version>\d+(?:\.\d+)+)")
+PLATFORM = lazy(r"Linux-(?P<kernel>\d[\w.+-]*?)-(?:x86_64|aarch64|arm64|ppc64le)")
+ABSENT = lazy(r"(?:Could not collect|N/A|None|Not Set|Module Not Found|\(none\)|)$")
+SECRET = lazy(r"TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|CREDENTIAL|PRIVATE|AUTH")
+ENVIRONMENT_PREFIX = lazy(
     r"(?:VLLM|SGLANG|SGL|CUDA|NCCL|TORCH|PYTORCH|NVIDIA|FLASHINFER|TRITON|HF|LD|OMP|GLOO|UCX|NVSHMEM|TRTLLM|TENSORRT|MKL|RAY|"
     r"HUGGINGFACE|TRANSFORMERS|TOKENIZERS|PYTHON|MAX_JOBS|CUTE|CUTLASS|LMCACHE|DG|NVTE|KINETO|CUBLAS|CUDNN|ROCM|HIP|HSA|XLA|"
     r"PATH|HTTP|HTTPS|NO|MASTER|LOCAL|RANK|WORLD|NODE|POD|KUBERNETES|SM\d+)(?:_|$)"
@@ -287,7 +288,7 @@ class _Report:
             yield from self._say(name, value, line, restated=True)
 
 
-LOG_RECORD = re.compile(
+LOG_RECORD = lazy(
     r"\s*(?:\([\w .]{1,60}pid=\d+|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b|\[?\d{4}-\d\d-\d\d[T ]\d\d:"
     r"|Traceback \(|File \"|\[rank\d|[\w.-]+:\d+:\d+ \[\d+\] NCCL|[\w.]*(?:Error|Exception|Warning): |\[\s*\d+\.\d{6}\]"
     r"|raise |return |self\.|Process \d+:|Thread \w+ \(|GPU \d+: .*UUID|NVRM version)"

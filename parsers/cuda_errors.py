@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from parsers.cuda_errors_table import ROWS
+from parsers.pattern import lazy
 
-_NAME = re.compile(r"\b(?:cudaError[A-Z][A-Za-z0-9]*|CUDA_ERROR_[A-Z0-9_]+)\b")
-_NUMBER = re.compile(
+_NAME = lazy(r"\b(?:cudaError[A-Z][A-Za-z0-9]*|CUDA_ERROR_[A-Z0-9_]+)\b")
+_NUMBER = lazy(
     r"(?i)\b(?:cuda (?:driver |runtime )?(?:error|failure)|cudaError(?:_t)?|CUresult)(?: code)?[ :=#(]{1,4}(\d{1,4})\b"
 )
 
@@ -39,7 +40,7 @@ _BY_NAME = {name.lower(): error for error in ERRORS.values() for name in (error.
 _BY_TEXT = {error.text.lower(): error for error in reversed(ERRORS.values()) if error.text}
 # Texts of fewer letters stand in prose of all kinds.
 _TELLING = sorted((text for text in _BY_TEXT if len(text) >= 18), key=len, reverse=True)
-_TEXT = re.compile("|".join(map(re.escape, _TELLING)), re.IGNORECASE)
+_TEXT = lazy("|".join(map(re.escape, _TELLING)), re.IGNORECASE)
 
 
 def decode(code_or_name: int | str) -> CudaError | None:

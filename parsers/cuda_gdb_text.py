@@ -15,43 +15,44 @@ from parsers.contract import Line, Trouble
 from parsers.cuda_core.names import dtypes_of, library_of
 from parsers.cuda_core.tables import EXCEPTIONS
 from parsers.event import NOBODY, Actor, Event
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 MOST_ROWS = 20_000
 _PROMPT = "(cuda-gdb) "
 _DIM = r"\((\d+),(\d+),(\d+)\)"
-_KERNEL = re.compile(
+_KERNEL = lazy(
     rf"^[* ]? *(\d+) +(-|\d+) +(\d+) +(\d+) +([A-Z][a-z]+) +(0x[0-9a-f]+) +{_DIM} +{_DIM} +(\S.*)$"
 )
-_WARP = re.compile(rf"^[* ]? *(\d+) +(0x[0-9a-f]{{8}}) +(0x[0-9a-f]{{8}}) +(0x[0-9a-f]{{16}}) +(\d+) +{_DIM} +{_DIM}")
-_LANE = re.compile(rf"^[* ]? *(\d+) +(active|divergent|inactive|exited) +(0x[0-9a-f]+|n/a) +(?:{_DIM}|n/a) +(\S.*)$")
-_DEVICE = re.compile(
+_WARP = lazy(rf"^[* ]? *(\d+) +(0x[0-9a-f]{{8}}) +(0x[0-9a-f]{{8}}) +(0x[0-9a-f]{{16}}) +(\d+) +{_DIM} +{_DIM}")
+_LANE = lazy(rf"^[* ]? *(\d+) +(active|divergent|inactive|exited) +(0x[0-9a-f]+|n/a) +(?:{_DIM}|n/a) +(\S.*)$")
+_DEVICE = lazy(
     r"^[* ]? *(\d+) +([0-9a-f]{2}):([0-9a-f]{2})\.\d +(\S.{0,80}?) +(\S+) +(sm_\d+[af]?) +(\d+) +\d+ +\d+ +\d+"
     r" +(0x[0-9a-f]+)"
 )
-_SM = re.compile(r"^[* ]? *(\d+) +(0x[0-9a-f]{16})$")
-_BLOCK = re.compile(rf"^[* ]? *{_DIM} +{_DIM} +(?:{_DIM} +{_DIM} +)?\d+ ")
-_FRAME = re.compile(r"^#(\d{1,6}) +(?:0x[0-9a-f]+ in )?(\S.*)$")
-_PLACE = re.compile(r"^(\S+):(\d{1,9})$")
-_INSTRUCTION = re.compile(r"^(?:=>|  ) (0x[0-9a-f]{6,16})(?: <([^>\t]*)>)?:\s+(\S.*)$")
-_BANNER = re.compile(r"^CUDA Exception: (\S.*)$")
-_SIGNAL = re.compile(
+_SM = lazy(r"^[* ]? *(\d+) +(0x[0-9a-f]{16})$")
+_BLOCK = lazy(rf"^[* ]? *{_DIM} +{_DIM} +(?:{_DIM} +{_DIM} +)?\d+ ")
+_FRAME = lazy(r"^#(\d{1,6}) +(?:0x[0-9a-f]+ in )?(\S.*)$")
+_PLACE = lazy(r"^(\S+):(\d{1,9})$")
+_INSTRUCTION = lazy(r"^(?:=>|  ) (0x[0-9a-f]{6,16})(?: <([^>\t]*)>)?:\s+(\S.*)$")
+_BANNER = lazy(r"^CUDA Exception: (\S.*)$")
+_SIGNAL = lazy(
     r"^(?:Thread .{1,80} received|Program received|Program terminated with) signal CUDA_EXCEPTION_(\d+)(?:, (.*))?$"
 )
-_TRIGGERED = re.compile(r"^The exception was triggered at PC (0x[0-9a-f]+) *(.*)$")
-_FOCUS = re.compile(r"^\[(?:Current focus set|Switching focus) to CUDA kernel \d+, grid \d+, block ")
-_NOTHING = re.compile(
+_TRIGGERED = lazy(r"^The exception was triggered at PC (0x[0-9a-f]+) *(.*)$")
+_FOCUS = lazy(r"^\[(?:Current focus set|Switching focus) to CUDA kernel \d+, grid \d+, block ")
+_NOTHING = lazy(
     r"^No CUDA (?:kernels|SMs|Warps|Lanes|blocks|threads|devices)\.|^warning: No CUDA focus could be set"
 )
-_HEADER = re.compile(
+_HEADER = lazy(
     r"^ *(?:Kernel +Parent +Dev +Grid|Wp +Active Lanes Mask|Ln +State +PC|Dev +PCI Bus/Dev ID|SM +Active Warps Mask)"
     r"|^ *BlockIdx +(?:To BlockIdx|ThreadIdx) |^Device \d+ SM \d+(?: Warp \d+)?$|^Opening GPU coredump: "
 )
-_DRIVER = re.compile(
+_DRIVER = lazy(
     r"^(?:\[(\d\d):(\d\d):(\d\d)\.(\d{1,9})\] )?coredump: (\S.*| +\S.*)$|^(WARNING: Ignoring unknown coredump flag .*)$"
 )
-_DETECTED = re.compile(r"^Detected an exception of type CUDBG_EXCEPTION_(\w+) \((\d+)\)")
-_STEP = re.compile(r"^(?:SM \d+/\d+ has finished|\d+%\.\.\.)")
+_DETECTED = lazy(r"^Detected an exception of type CUDBG_EXCEPTION_(\w+) \((\d+)\)")
+_STEP = lazy(r"^(?:SM \d+/\d+ has finished|\d+%\.\.\.)")
 _CODES = {re.sub(r"[^a-z]", "", name): code for code, name in EXCEPTIONS.items()}
 _CLAIMED = (
     *(_KERNEL, _WARP, _SM, _BLOCK, _LANE, _DEVICE, _BANNER, _SIGNAL, _TRIGGERED, _FOCUS, _NOTHING),

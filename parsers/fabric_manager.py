@@ -16,20 +16,21 @@ from parsers.contract import Line, Trouble
 from parsers.event import NOBODY, Actor, Event
 from parsers.kernel_log import clock
 from parsers.kernel_log.prefix import peel
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
-_HEAD = re.compile(
+_HEAD = lazy(
     r"\[(\w{3,4}) (\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)\] \[(\w{4,9})\] \[tid (\d{1,10})\] ?(.*)", re.DOTALL
 )
-_SXID = re.compile(
+_SXID = lazy(
     r"detected NVSwitch (non-fatal|fatal) error (\d{4,6})(?: on fid (\d{1,4}))?(?: on"
     r" NVSwitch)? ?pci bus id ([0-9a-fA-F:.]{7,20})"
     r"(?: physical id (\d{1,4}))?(?: port (\d{1,4}))?"
 )
-_WRITER = re.compile(r"nv-fabricmanager|nvidia-fabricmanager")
-_MISMATCH = re.compile(r"version.{0,120}(?:doesn't|does not|don't|not) match|version mismatch", re.IGNORECASE)
-_CONFIGURED = re.compile(r"Successfully configured all|Connected to \d{1,4} nodes?\.")
-_BAD = re.compile(r"fail|error|fatal|not running|abort|unable|timed? ?out|exited", re.IGNORECASE)
+_WRITER = lazy(r"nv-fabricmanager|nvidia-fabricmanager")
+_MISMATCH = lazy(r"version.{0,120}(?:doesn't|does not|don't|not) match|version mismatch", re.IGNORECASE)
+_CONFIGURED = lazy(r"Successfully configured all|Connected to \d{1,4} nodes?\.")
+_BAD = lazy(r"fail|error|fatal|not running|abort|unable|timed? ?out|exited", re.IGNORECASE)
 _SEVERE = frozenset({"ERROR", "CRITICAL", "FATAL", "WARNING", "WARN"})
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 from parsers.span import SourceSpan
 from parsers.stamp import ClockKind, Stamp
 
@@ -28,9 +29,9 @@ MAX_OPCODES = 8_000_000
 MAX_NESTING = 64
 MAX_ENTRIES = 200_000
 
-RANK = re.compile(r"rank[_-]?(?P<rank>\d{1,6})(?!\d)", re.IGNORECASE)
-OPENING = re.compile(r'\s*\{\s*"(?:version|pg_config|entries|nccl_comm_state|comm_lib_version|pg_status)"\s*:')
-RECORD = re.compile(r'\s*"(?P<key>record_id|profiling_name|state)"\s*:')
+RANK = lazy(r"rank[_-]?(?P<rank>\d{1,6})(?!\d)", re.IGNORECASE)
+OPENING = lazy(r'\s*\{\s*"(?:version|pg_config|entries|nccl_comm_state|comm_lib_version|pg_status)"\s*:')
+RECORD = lazy(r'\s*"(?P<key>record_id|profiling_name|state)"\s*:')
 
 PLAIN_OPCODES = frozenset(
     re.findall(

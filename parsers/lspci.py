@@ -11,27 +11,28 @@ from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 
 MAX_EVENTS = 10_000
 
-DEVICE = re.compile(
+DEVICE = lazy(
     r"(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[A-Z][\w ,/()-]{2,60}?)"
     r"(?: \[[0-9a-f]{4}\])?: (?P<name>\S.*)$"
 )
-LINK = re.compile(
+LINK = lazy(
     r"\s+Lnk(?P<what>Cap|Sta):.{0,80}?Speed (?P<speed>\d+(?:\.\d+)?)GT/s(?: \((?P<note>\w+)\))?, Width x(?P<width>\d+)"
     r"(?: \((?P<width_note>\w+)\))?"
 )
-ACS = re.compile(r"\s+ACSCtl:\s+(?P<flags>\S.*)$")
-AER = re.compile(r"\s+(?P<what>UESta|CESta):\s+(?P<flags>\S.*)$")
-DRIVER = re.compile(r"\s+Kernel driver in use: (?P<driver>[\w-]+)")
-SYSFS = re.compile(
+ACS = lazy(r"\s+ACSCtl:\s+(?P<flags>\S.*)$")
+AER = lazy(r"\s+(?P<what>UESta|CESta):\s+(?P<flags>\S.*)$")
+DRIVER = lazy(r"\s+Kernel driver in use: (?P<driver>[\w-]+)")
+SYSFS = lazy(
     r"(?:\S{0,40}[$#] )?(?:cat |grep \S* )?/sys/bus/pci/devices/"
     r"(?P<address>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/"
     r"(?P<file>(?:current|max)_link_(?:width|speed))(?P<rest>.*)$"
 )
-VALUE = re.compile(r"\D{0,8}(?P<value>\d+(?:\.\d+)?)")
-MAX_WIDTH = re.compile(r"max_link_width\s*[=:]\s*(?P<value>\d+)")
+VALUE = lazy(r"\D{0,8}(?P<value>\d+(?:\.\d+)?)")
+MAX_WIDTH = lazy(r"max_link_width\s*[=:]\s*(?P<value>\d+)")
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 

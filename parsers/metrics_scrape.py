@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 from parsers.wallclock import ctime, iso
 
@@ -23,17 +24,17 @@ MAX_LINE = 16_384
 MAX_SCRAPES = 10_000
 MAX_BAD_NOTES = 20
 
-SAMPLE = re.compile(
+SAMPLE = lazy(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:.]{0,200})(?P<labels>\{.*\})?[ \t]+"
     r"(?P<value>[-+]?(?:\d[\d.eE+-]{0,40}|Inf|NaN|inf|nan))"
     r"(?:[ \t]+(?P<time>\d{1,16}(?:\.\d+)?))?(?:[ \t]*#.*)?\s*$"
 )
-LABEL = re.compile(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\]|\\.)*)"')
-COMMENT = re.compile(r"# (?P<what>HELP|TYPE) (?P<name>\S{1,200})")
-MARKUP = re.compile(r"\s*<(?:!doctype html|html|head|body|title|h1|center|hr|p>|/)", re.IGNORECASE)
-HTTP_HEADER = re.compile(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})")
-KNOWN_NAME = re.compile(r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|tgi_|ray_)")
-NAME_AT_START = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*[{ ]")
+LABEL = lazy(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\]|\\.)*)"')
+COMMENT = lazy(r"# (?P<what>HELP|TYPE) (?P<name>\S{1,200})")
+MARKUP = lazy(r"\s*<(?:!doctype html|html|head|body|title|h1|center|hr|p>|/)", re.IGNORECASE)
+HTTP_HEADER = lazy(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})")
+KNOWN_NAME = lazy(r"(?:vllm:|sglang:|DCGM_FI_|python_info|python_gc_|process_|http_request|tgi_|ray_)")
+NAME_AT_START = lazy(r"[a-zA-Z_:][a-zA-Z0-9_:]*[{ ]")
 
 # Counters and gauges whose line is quoted for a scrape, best first.
 TELLING = (
@@ -54,7 +55,7 @@ SPLIT_BY = {
     "vllm:engine_sleep_state": "sleep_state",
     "vllm:admission_rejections_total": "reason",
 }
-PROGRESS = re.compile(
+PROGRESS = lazy(
     r"(?:vllm|sglang):(?:generation_tokens|prompt_tokens|iteration_tokens_total_count|request_success|num_preemptions"
     r"|e2e_request_latency_seconds_count|time_to_first_token_seconds_count|inter_token_latency_seconds_count"
     r"|spec_decode_num_\w*tokens|num_requests_total)(?:_total)?$|vllm:iteration_tokens_total_count$"

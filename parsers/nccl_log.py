@@ -17,86 +17,87 @@ from typing import Any, ClassVar
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
 from parsers.kernel_log import clock
+from parsers.pattern import lazy
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 
-_LEVEL = re.compile(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
-_ORIGIN = re.compile(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
-_ANCHORED = re.compile(
+_LEVEL = lazy(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
+_ORIGIN = lazy(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
+_ANCHORED = lazy(
     r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?\] |\d{1,3}(?:\.\d{1,3}){3}: "
     r"|\[\d{1,5}\]:? ?|\[rank\d{1,5}\]: ?"
     r"|\d{1,5}: |\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?){0,3}"
     r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?:"
     r" [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b"
 )
-_BARE = re.compile(r"NCCL (?:WARN|ERROR) \S|NCCL version \d")
-_DATED = re.compile(
+_BARE = lazy(r"NCCL (?:WARN|ERROR) \S|NCCL version \d")
+_DATED = lazy(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d"
     r" \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] "
 )
-_GLOG = re.compile(
+_GLOG = lazy(
     r"\[([EWFI])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h"
     r"|cc|cu)):(\d{1,6})\] ?(.*)",
     re.DOTALL,
 )
-_GLOG_START = re.compile(
+_GLOG_START = lazy(
     r"(?:\[(?:rank)?\d{1,5}\]:? ?|\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,3}"
     r"\[[EWFI](?:\d{4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}"
     r"|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
 )
-_RANK_TAG = re.compile(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")
+_RANK_TAG = lazy(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")
 _FILES = ("ProcessGroup", "TCPStore", "NCCLUtils", "socket.cpp", "FlightRecorder", "HashStore")
 
-_COMM = re.compile(r"\brank (\d{1,6}) nranks (\d{1,6})\b")
-_INIT = re.compile(r"Init (START|COMPLETE)")
-_VERSION = re.compile(r"NCCL version (\d[\w.+-]{1,32})")
-_SETTING = re.compile(r"\b(NCCL_[A-Z0-9_]{2,48}) set by environment to (\S.{0,300})")
-_RETURN = re.compile(r"[\w/.+-]{1,120}:\d{1,6} -> \d{1,3}\b")
-_VIA = re.compile(r"\bvia (\S.{1,60}?)(?: comm \S+.*)?$")
+_COMM = lazy(r"\brank (\d{1,6}) nranks (\d{1,6})\b")
+_INIT = lazy(r"Init (START|COMPLETE)")
+_VERSION = lazy(r"NCCL version (\d[\w.+-]{1,32})")
+_SETTING = lazy(r"\b(NCCL_[A-Z0-9_]{2,48}) set by environment to (\S.{0,300})")
+_RETURN = lazy(r"[\w/.+-]{1,120}:\d{1,6} -> \d{1,3}\b")
+_VIA = lazy(r"\bvia (\S.{1,60}?)(?: comm \S+.*)?$")
 _INFO: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("interface", re.compile(r"Bootstrap ?: Using (\S{1,120}(?:, dev \S{1,20})?)")),
-    ("interface", re.compile(r"NET/Socket ?: Using (.{1,200})")),
-    ("ib", re.compile(r"NET/IB ?: (Using .{1,200}|No device found\.?)")),
-    ("network", re.compile(r"Using network (\S{1,40})")),
-    ("gdr", re.compile(r"(GPU Direct RDMA (?:Disabled|Enabled))")),
-    ("cuda_driver", re.compile(r"cudaDriverVersion (\d{4,6})")),
-    ("connected", re.compile(r"Connected (all (?:rings|trees)|NVLS tree)")),
-    ("finished", re.compile(r"- ((?:Destroy|Abort) COMPLETE)")),
-    ("mnnvl", re.compile(r"MNNVL busId \S+ fabric UUID \S+ cliqueId \S+ (state \d+)")),
-    ("topology_file", re.compile(r"Loading topology file (\S{1,300})")),
-    ("p2p", re.compile(r"(P2P is disabled.{0,120}|Could not enable P2P.{0,120}|isAllDirectP2p \d.{0,60})")),
-    ("port", re.compile(r"(NET/IB ?: .{0,60}[Gg]ot async event.{0,80})")),
+    ("interface", lazy(r"Bootstrap ?: Using (\S{1,120}(?:, dev \S{1,20})?)")),
+    ("interface", lazy(r"NET/Socket ?: Using (.{1,200})")),
+    ("ib", lazy(r"NET/IB ?: (Using .{1,200}|No device found\.?)")),
+    ("network", lazy(r"Using network (\S{1,40})")),
+    ("gdr", lazy(r"(GPU Direct RDMA (?:Disabled|Enabled))")),
+    ("cuda_driver", lazy(r"cudaDriverVersion (\d{4,6})")),
+    ("connected", lazy(r"Connected (all (?:rings|trees)|NVLS tree)")),
+    ("finished", lazy(r"- ((?:Destroy|Abort) COMPLETE)")),
+    ("mnnvl", lazy(r"MNNVL busId \S+ fabric UUID \S+ cliqueId \S+ (state \d+)")),
+    ("topology_file", lazy(r"Loading topology file (\S{1,300})")),
+    ("p2p", lazy(r"(P2P is disabled.{0,120}|Could not enable P2P.{0,120}|isAllDirectP2p \d.{0,60})")),
+    ("port", lazy(r"(NET/IB ?: .{0,60}[Gg]ot async event.{0,80})")),
 )
 
-_TIMEOUT = re.compile(
+_TIMEOUT = lazy(
     r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d{1,12}),"
     r" OpType=(\w{1,32})(?:, NumelIn=(\d{1,18}))?(?:, NumelOut=(\d{1,18}))?"
     r"(?:, Timeout\(ms\)=(\d{1,12}))?\)(?: ran for (\d{1,12}) milliseconds)?"
 )
-_LAST_WORK = re.compile(r"[Ll]ast enqueued (?:NCCL )?work: (-?\d{1,12}), last completed (?:NCCL )?work: (-?\d{1,12})")
-_SIGNALLED = re.compile(r"due to a collective timeout from\s{1,3}rank (\d{1,6})")
-_QUIET = re.compile(
+_LAST_WORK = lazy(r"[Ll]ast enqueued (?:NCCL )?work: (-?\d{1,12}), last completed (?:NCCL )?work: (-?\d{1,12})")
+_SIGNALLED = lazy(r"due to a collective timeout from\s{1,3}rank (\d{1,6})")
+_QUIET = lazy(
     r"destroy_process_group\(\) was not called|Environment variable \S+ is deprecated"
     r"|preparing to dump debug info"
     r"|First PG on this rank to signal|Using (?:non-device|device) (?:mesh"
     r"|as)|Guessing device ID|using GPU \d+ (?:as|to perform)"
 )
-_SERVER = re.compile(
+_SERVER = lazy(
     r"(?:\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,2}(?:INFO|WARNING|ERROR"
     r"|DEBUG|CRITICAL):? {1,5}\S"
 )
-_GLOO = re.compile(
+_GLOO = lazy(
     r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]"
     r"|gloo::\w{2,12}Exception"
 )
 
-_ROW = re.compile(
+_ROW = lazy(
     r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6"
     r"})\s{1,10}(.{1,120})$"
 )
-_OUT_OF_BOUNDS = re.compile(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
-_BANDWIDTH = re.compile(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}(\d{1,12}(?:\.\d{1,8})?)")
-_TEST_GPU = re.compile(
+_OUT_OF_BOUNDS = lazy(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
+_BANDWIDTH = lazy(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}(\d{1,12}(?:\.\d{1,8})?)")
+_TEST_GPU = lazy(
     r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255})"
     r" device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})"
 )

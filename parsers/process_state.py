@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event
+from parsers.pattern import lazy
 from parsers.stacks.model import role
 from parsers.stamp import Stamp
 from parsers.wallclock import ctime, iso
@@ -19,53 +20,53 @@ from parsers.wallclock import ctime, iso
 MAX_ROWS = 20_000
 MAX_JSON = 4 * 1024 * 1024
 
-STATUS_STATE = re.compile(r"State:\s+(?P<state>[RSDTtZXIPKW])\b")
-STATUS_PAIR = re.compile(
+STATUS_STATE = lazy(r"State:\s+(?P<state>[RSDTtZXIPKW])\b")
+STATUS_PAIR = lazy(
     r"(?P<key>Name|Pid|PPid|Tgid|TracerPid|Threads|VmRSS|VmHWM|VmLck|CoreDumping):\s+(?P<value>\S+)"
 )
-PS_HEADER = re.compile(
+PS_HEADER = lazy(
     r"\s*(?:USER|UID|F|S|PID|PPID|LWP|SPID|%CPU|TTY|STAT?|WCHAN|COMMAND|CMD|TIME|COMM)(?:\s+[%A-Z+]+){2,}\s*$"
 )
-TOP_TITLE = re.compile(r"top - \d\d:\d\d:\d\d up ")
-AUX_ROW = re.compile(
+TOP_TITLE = lazy(r"top - \d\d:\d\d:\d\d up ")
+AUX_ROW = lazy(
     r"(?P<user>[\w+.-]{1,32})\s+(?P<pid>\d{1,8})\s+(?P<cpu>\d+(?:\.\d+)?)\s+(?P<mem>\d+(?:\.\d+)?)\s+\d+\s+\d+\s+(?P<tty>\S+)\s+"
     r"(?P<state>[RSDTtZXI][\w<+]{0,6})\s+(?P<start>\S+)\s+(?P<time>[\d:.-]+)\s+(?P<name>\S.*)$"
 )
-TASK_ROW = re.compile(r"(?P<name>\S.{0,40}?) wchan=(?P<wchan>\S+) state=(?P<state>[RSDTtZXI])\s*$")
-STAT_ROW = re.compile(
+TASK_ROW = lazy(r"(?P<name>\S.{0,40}?) wchan=(?P<wchan>\S+) state=(?P<state>[RSDTtZXI])\s*$")
+STAT_ROW = lazy(
     r"(?:(?P<comm>\S+) )?(?:(?P<wchan>\w[\w.]*) )?(?P<pid>\d{1,8}) \((?P<name>[^)]{1,64})\) "
     r"(?P<state>[RSDTtZXI]) \d+ \d+ "
 )
-PROC_STACK = re.compile(r"\[<(?:0|[0-9a-f]{8,16})>\] (?P<function>[\w.]+)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?")
-DF_ROW = re.compile(
+PROC_STACK = lazy(r"\[<(?:0|[0-9a-f]{8,16})>\] (?P<function>[\w.]+)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?")
+DF_ROW = lazy(
     r"(?P<device>\S+)\s+(?P<size>\d+(?:\.\d+)?[KMGTP]?i?)\s+(?P<used>\d+(?:\.\d+)?[KMGTP]?i?)\s+(?P<free>\d+(?:\.\d+)?[KMGTP]?i?)\s+"
     r"(?P<share>\d{1,3})%\s+(?P<mount>/\S*)"
 )
-DU_ROW = re.compile(r"(?P<size>\d+(?:\.\d+)?[KMGTP])\s+(?P<path>\.{0,2}/?\S*)\s*$")
-ULIMIT_ROW = re.compile(
+DU_ROW = lazy(r"(?P<size>\d+(?:\.\d+)?[KMGTP])\s+(?P<path>\.{0,2}/?\S*)\s*$")
+ULIMIT_ROW = lazy(
     r"(?P<name>[a-z][a-z ]{3,40}?)\s+\((?P<unit>[a-z0-9, -]{1,40})-(?P<flag>\w)\)\s+(?P<value>unlimited|\d+)\s*$"
 )
-LIMITS_ROW = re.compile(
+LIMITS_ROW = lazy(
     r"Max (?P<name>[a-z][a-z -]{2,30}?)\s{2,}(?P<soft>unlimited|\d+)\s+(?P<hard>unlimited|\d+)(?:\s+(?P<unit>\w+))?\s*$"
 )
-CONTAINER_PAIR = re.compile(
+CONTAINER_PAIR = lazy(
     r'\s*"?(?P<key>ExitCode|OOMKilled|Status|Error|FinishedAt|StartedAt|RestartCount|Dead)"?\s*:\s*(?P<value>.+?),?\s*$'
 )
-CONTAINER_CODE = re.compile(r'\s*"(?:ExitCode|OOMKilled)"\s*:|\s*(?:ExitCode|OOMKilled)\s*[:=]')
-CONTAINER_NAME = re.compile(r'\s*"Name"\s*:\s*"/?(?P<name>[^"]+)"')
-KUBE_PAIR = re.compile(
+CONTAINER_CODE = lazy(r'\s*"(?:ExitCode|OOMKilled)"\s*:|\s*(?:ExitCode|OOMKilled)\s*[:=]')
+CONTAINER_NAME = lazy(r'\s*"Name"\s*:\s*"/?(?P<name>[^"]+)"')
+KUBE_PAIR = lazy(
     r"\s+(?P<key>State|Last State|Reason|Exit Code|Restart Count|Message|Signal|Finished|Started):\s*(?P<value>.*)$"
 )
-KUBE_CONTAINER = re.compile(r"  (?P<name>[a-z0-9][\w.-]{0,80}):\s*$")
-KUBE_NAME = re.compile(r"Name:\s+(?P<name>[a-z0-9][\w.-]*)\s*$")
-FREE_ROW = re.compile(
+KUBE_CONTAINER = lazy(r"  (?P<name>[a-z0-9][\w.-]{0,80}):\s*$")
+KUBE_NAME = lazy(r"Name:\s+(?P<name>[a-z0-9][\w.-]*)\s*$")
+FREE_ROW = lazy(
     r"(?P<what>Mem|Swap):\s+(?P<total>\d+(?:\.\d+)?\w{0,2})\s+(?P<used>\d+(?:\.\d+)?\w{0,2})\s+(?P<free>\d+(?:\.\d+)?\w{0,2})"
 )
-SHM = re.compile(r'\s*"?Shm_?[sS]ize"?\s*[:=]\s*"?(?P<value>\d+\w*)')
-COMMAND_LINE = re.compile(
+SHM = lazy(r'\s*"?Shm_?[sS]ize"?\s*[:=]\s*"?(?P<value>\d+\w*)')
+COMMAND_LINE = lazy(
     r"(?:[\w@:~/.-]{0,60}[$#] ?)\s*(?P<command>ps|top|df|du|ulimit|cat /proc|docker|kubectl|free)\b"
 )
-JSON_TITLES = re.compile(r'\s*\{\s*"\d{1,8}"\s*:\s*"')
+JSON_TITLES = lazy(r'\s*\{\s*"\d{1,8}"\s*:\s*"')
 
 
 def _letter(state: str) -> str:

@@ -7,12 +7,12 @@ every Python server (tracebacks, bars, uvicorn, torch, FlashInfer) is read by th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Event
+from parsers.pattern import lazy
 from parsers.vllm_log.facts import FACTS
 from parsers.vllm_log.phases import PHASES, phase
 from parsers.vllm_log.reading import Dialect, read_log
@@ -81,12 +81,12 @@ OWN = (
              edge="begin"),
 )  # fmt: skip
 
-_DECODE = re.compile(r"#running-req: (?P<running>\d+).{0,400}?gen throughput \(token/s\): (?P<tps>[\d.]+)")
-_PREFILL = re.compile(r"#new-seq: (?P<fresh>\d+).{0,300}?#running-req: (?P<running>\d+)(?:.{0,300}?input throughput "
+_DECODE = lazy(r"#running-req: (?P<running>\d+).{0,400}?gen throughput \(token/s\): (?P<tps>[\d.]+)")
+_PREFILL = lazy(r"#new-seq: (?P<fresh>\d+).{0,300}?#running-req: (?P<running>\d+)(?:.{0,300}?input throughput "
                       r"\(token/s\): (?P<tps>[\d.]+))?")  # fmt: skip
-_QUEUE = re.compile(r"#queue-req: (\d+)")
-_USAGE = re.compile(r"(?:full )?token usage: ([\d.]+)")
-_RANKS = re.compile(r"\[[\d\-:. ]{19,27}?((?: [A-Z]{2}\d{1,4}){1,4})\]")
+_QUEUE = lazy(r"#queue-req: (\d+)")
+_USAGE = lazy(r"(?:full )?token usage: ([\d.]+)")
+_RANKS = lazy(r"\[[\d\-:. ]{19,27}?((?: [A-Z]{2}\d{1,4}){1,4})\]")
 
 
 def read_batch(text: str) -> Reading | None:
@@ -111,11 +111,11 @@ def complete_batch(reading: Reading, text: str) -> Reading:
     return reading
 
 
-_ALARM = re.compile(
+_ALARM = lazy(
 r"(?:Scheduler|Detokenizer|TokenizerManager|Parent|Worker|DataParallelController) hit an exception|Error|"
                     r"Exception|Failed|Not enough memory|Health check failed|Received sigquit|Rank \d+ scheduler is"
                     r" dead")  # fmt: skip
-_CAUTION = re.compile(
+_CAUTION = lazy(
 r"Warning|KV cache pool is full|Input length|Ignore import error|Decode out of memory|Unexpected error|"
                       r"Fail(?:ed)? to get")  # fmt: skip
 _LEVEL_MARKS = ("hit an exception", "Failed", "Not enough memory", "Health check failed", "sigquit",
@@ -145,15 +145,15 @@ SGLANG = Dialect(
     _LEVEL_MARKS,
 )
 _OWN = Templates(OWN)
-_STAMP = re.compile(
+_STAMP = lazy(
     r"\s{0,8}(?:[\w./\-]{1,80} *\| ?)?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?P<ranks>(?: "
     r"(?:DP|TP|PP|EP|ATTN)\d+){0,5})\] "
 )
-_WORDS = re.compile(
+_WORDS = lazy(
     r"server_args=ServerArgs|#running-req: |sglang/srt/|sglang\.srt|sglang\.launch_server|Load weight begin|"
     r"The server is fired up|Init torch distributed begin|== SGLang =="
 )
-_VLLM = re.compile(r"\.py:\d{1,6}\] |pid=\d+\) (?:INFO|WARNING|ERROR) ")
+_VLLM = lazy(r"\.py:\d{1,6}\] |pid=\d+\) (?:INFO|WARNING|ERROR) ")
 
 
 class SglangLog:

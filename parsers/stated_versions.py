@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from parsers.pattern import lazy
+
 VERSION = r"(?P<version>v?\d+(?:\.\d+)+(?:[.-]?(?:dev|rc|post|a|b)\d+)*(?:\+[\w.]+)?)"
 
 # Something must stand between a name and its version: `python3.12` in a path states nothing.
@@ -31,12 +33,12 @@ PRODUCTS = (
     ("deepgemm.version", r"\bdeep[-_]?gemm"),
     ("ray.version", r"\bray"),
 )
-PATTERNS = tuple((name, re.compile(product + SEPARATOR + VERSION, re.IGNORECASE)) for name, product in PRODUCTS)
-KERNEL = re.compile(r"\b(?:OS/)?kernel\b.{0,40}?\b(?P<version>\d\.\d+\.\d+-[\w.+-]+)", re.IGNORECASE)
-SM = re.compile(
+PATTERNS = tuple((name, lazy(product + SEPARATOR + VERSION, re.IGNORECASE)) for name, product in PRODUCTS)
+KERNEL = lazy(r"\b(?:OS/)?kernel\b.{0,40}?\b(?P<version>\d\.\d+\.\d+-[\w.+-]+)", re.IGNORECASE)
+SM = lazy(
     r"\b(?:sm|compute_)[ _]?(?P<digits>\d{2,3})[af]?\b(?!\.\d)|\bSM ?(?P<digits2>\d{2,3})[af]?\b", re.IGNORECASE
 )
-CAPABILITY = re.compile(
+CAPABILITY = lazy(
     r"\b(?:CC|compute[ _]cap(?:ability)?|SM)\s*[:=]?\s*(?P<major>\d{1,2})\.(?P<minor>\d)\b", re.IGNORECASE
 )
 MODEL_NAMES = (
@@ -45,21 +47,21 @@ MODEL_NAMES = (
     r"|DGX Spark(?: ?/ ?GB10)?|GB(?:10|200|300)\b(?: NVL\d+)?|B(?:200|300)\b|H(?:20|100|200|800)\b(?: \w+)?"
     r"|A(?:100|10G?|40|800|6000)\b(?:[- ](?:SXM4?|PCIE|PCIe))?(?:-\d+GB)?|L(?:4|40S?|20)\b|Tesla [TVPKA]\d+|V100\b|T4\b"
 )
-GPU_LINE = re.compile(
+GPU_LINE = lazy(
     r"(?:[-*] )?(?:\*\*)?(?:GPUs?(?: models?| type| name)?|Hardware|Graphics|Card)(?:\*\*)?\s*[:=]?\s+(?:\*\*)?"
     r"(?:(?P<count>\d+) ?[x×]\s*)?"
     rf"(?P<name>{MODEL_NAMES})",
     re.IGNORECASE,
 )
-GPU_COUNT = re.compile(rf"\b(?P<count>\d{{1,3}}) ?[x×] ?(?P<name>{MODEL_NAMES})")
-OPEN_MODULE = re.compile(r"\bopen(?:[- ](?:source))? (?:gpu )?kernel modules?\b|\(open(?:,|\))|-open\b", re.IGNORECASE)
-CLOSED_MODULE = re.compile(
+GPU_COUNT = lazy(rf"\b(?P<count>\d{{1,3}}) ?[x×] ?(?P<name>{MODEL_NAMES})")
+OPEN_MODULE = lazy(r"\bopen(?:[- ](?:source))? (?:gpu )?kernel modules?\b|\(open(?:,|\))|-open\b", re.IGNORECASE)
+CLOSED_MODULE = lazy(
     r"\bproprietary\b.{0,30}\b(?:driver|module)|\b(?:driver|module)s?\b.{0,20}\bproprietary\b", re.IGNORECASE
 )
-BACKEND_VERSION = re.compile(r"backend_version\(\)\s*=+\s*(?P<number>\d{4,6})\b")
-VBIOS = re.compile(r"\bVBIOS(?: version)?\s*[:=]?\s*(?P<version>[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{2}){4})", re.IGNORECASE)
-IMAGE = re.compile(r"\b(?:image|container)\b\s*[:=]?\s*(?P<image>[\w./-]+:[\w.-]+)", re.IGNORECASE)
-MODEL = re.compile(
+BACKEND_VERSION = lazy(r"backend_version\(\)\s*=+\s*(?P<number>\d{4,6})\b")
+VBIOS = lazy(r"\bVBIOS(?: version)?\s*[:=]?\s*(?P<version>[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{2}){4})", re.IGNORECASE)
+IMAGE = lazy(r"\b(?:image|container)\b\s*[:=]?\s*(?P<image>[\w./-]+:[\w.-]+)", re.IGNORECASE)
+MODEL = lazy(
     r"(?:[-*] )?(?:\*\*)?model(?: name| id| path)?(?:\*\*)?\s*[:=]\s*`?(?P<model>[\w.-]+/[\w./-]+)", re.IGNORECASE
 )
 

@@ -7,12 +7,12 @@ is read by the code of `parsers.vllm_log`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Event
+from parsers.pattern import lazy
 from parsers.vllm_log.facts import FACTS
 from parsers.vllm_log.phases import PHASES, phase
 from parsers.vllm_log.reading import Dialect, read_log
@@ -47,13 +47,13 @@ OWN = (
     template("process_died", r"MPI_ABORT was invoked on rank (?P<rank>\d+)", name="mpi rank"),
 )  # fmt: skip
 
-_ITERATION = re.compile(
+_ITERATION = lazy(
     r"iter = \d+, .{0,200}?(?:host_step_time = (?P<ms>[\d.]+)ms|elapsed_time = (?P<s>[\d.]+)s), .{0,200}?"
     r"num_scheduled_requests: (?P<running>\d+)"
 )
-_CONTEXT = re.compile(r"'num_ctx_tokens': (\d+)")
-_GENERATED = re.compile(r"'num_generation_tokens': (\d+)")
-_RANK = re.compile(r"global_rank = (\d+)")
+_CONTEXT = lazy(r"'num_ctx_tokens': (\d+)")
+_GENERATED = lazy(r"'num_generation_tokens': (\d+)")
+_RANK = lazy(r"global_rank = (\d+)")
 
 
 def read_iteration(text: str) -> Reading | None:
@@ -79,7 +79,7 @@ TRTLLM = Dialect(
     frozenset({"trtllm"}),
     extra_marks=("[W] ", "[E] ", "[F] "),
 )
-_OWN = re.compile(
+_OWN = lazy(
     r"\s{0,8}(?:\[\w{1,20}\] |\w{1,20}: |[\w./\-]{1,80} *\| ?)?"
     r"(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[TRT-LLM"
     r"\] |\[TensorRT-LLM\]\[[A-Z]{4,8}\]|"

@@ -6,18 +6,18 @@ guessed: a reading without a zone stays `ClockKind.WALL`.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta, timezone
 
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-CTIME = re.compile(
+CTIME = lazy(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) "
     r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?P<zone> [A-Z]{2,5})? (?P<year>\d{4})"
 )
-ISO = re.compile(
+ISO = lazy(
     r"(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ](?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
     r"(?:[.,](?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )

@@ -11,12 +11,13 @@ import re
 from functools import lru_cache
 
 from parsers.cuda_core.demangle import demangle
+from parsers.pattern import lazy
 
 MAX_NAME = 4096
 
 # The first that fits names the library; namespaces of a caller stand before those of what it builds upon.
 _LIBRARIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (library, re.compile(pattern))
+    (library, lazy(pattern))
     for library, pattern in (
         ("NCCL", r"^nccl(?:Dev)?(?:Kernel|Func)|^ncclSymk?Dev|^ncclSym"),
         ("NVSHMEM", r"nvshmemi?_|nvshmem"),
@@ -42,7 +43,7 @@ _LIBRARIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
-_NVJET = re.compile(r"^nvjet_(?:sm\d+[af]?_)?([a-z]{3,6})_\d")
+_NVJET = lazy(r"^nvjet_(?:sm\d+[af]?_)?([a-z]{3,6})_\d")
 # Letters of cuBLAS's generated kernels: seen with FP8 (qqtst), bfloat16 (tst, tss), half (hsh, hss) and FP4 (oo…).
 _NVJET_LETTERS = {"q": "fp8_e4m3", "r": "fp8_e5m2", "t": "bf16", "h": "fp16", "s": "fp32", "o": "fp4", "d": "fp64"}
 
@@ -60,7 +61,7 @@ _TYPES: tuple[tuple[str, str], ...] = (
     ("int8", r"u?int8(?:_t)?|(?<![a-z0-9])[isu]8(?![a-z])|signed char"),
     ("int4", r"u?int4(?:_t|b_t)?(?![a-z])|(?<![a-z0-9])[su]4(?![a-z0-9])|(?<![a-z])w4a"),
 )
-_TYPE = re.compile("|".join(f"(?P<t{number}>{pattern})" for number, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
+_TYPE = lazy("|".join(f"(?P<t{number}>{pattern})" for number, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)

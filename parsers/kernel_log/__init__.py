@@ -7,7 +7,6 @@ of a block (call trace, OOM table, AER record) its telling line, with the rest i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -30,6 +29,7 @@ from parsers.kernel_log.stall import StallReader
 from parsers.kernel_log.storage import StorageReader
 from parsers.kernel_log.sxid import SxidReader
 from parsers.kernel_log.xid import XidReader
+from parsers.pattern import lazy
 
 MARKS: tuple[bytes, ...] = (
     # driver and switch
@@ -83,7 +83,7 @@ _DAEMONS = (
         "su[",
     ),
 )
-_SERVER = re.compile(r"(?:\([\w .=,]{3,80}\) ?)?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,5}\S")
+_SERVER = lazy(r"(?:\([\w .=,]{3,80}\) ?)?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,5}\S")
 _WRITERS = frozenset(
     {
         "systemd",
@@ -95,12 +95,12 @@ _WRITERS = frozenset(
         "rsyslogd",
     }
 )
-_JOURNAL = re.compile(r'\s{0,4}\{\s{0,4}"[A-Z_]{2,40}"\s{0,2}:')
-_KERNEL_ENTRY = re.compile(r'"(?:_TRANSPORT|SYSLOG_IDENTIFIER)"\s{0,2}:\s{0,2}"kernel"')
-_EXPORT_HEAD = re.compile(r"\s{0,8}(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE|SYSLOG_IDENTIFIER)=")
-_PRETTY_HEAD = re.compile(r'\s{0,8}"(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE)" : ')
-_DMESG_JSON = re.compile(r'\s{0,4}\{\s{0,4}"dmesg"\s{0,2}:|\s{0,12}"(?:pri|msg)"\s{0,2}: ')
-_SEPARATOR = re.compile(
+_JOURNAL = lazy(r'\s{0,4}\{\s{0,4}"[A-Z_]{2,40}"\s{0,2}:')
+_KERNEL_ENTRY = lazy(r'"(?:_TRANSPORT|SYSLOG_IDENTIFIER)"\s{0,2}:\s{0,2}"kernel"')
+_EXPORT_HEAD = lazy(r"\s{0,8}(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE|SYSLOG_IDENTIFIER)=")
+_PRETTY_HEAD = lazy(r'\s{0,8}"(?:__CURSOR|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|MESSAGE)" : ')
+_DMESG_JSON = lazy(r'\s{0,4}\{\s{0,4}"dmesg"\s{0,2}:|\s{0,12}"(?:pri|msg)"\s{0,2}: ')
+_SEPARATOR = lazy(
     r"-- (?:Boot [0-9a-f]{8,40}|Reboot|Logs begin at .{4,80}|Journal begins at .{4,80}|No"
     r" entries) ?(?:--|\.)?"
 )

@@ -5,21 +5,20 @@ Texts: init/version.c, kernel/reboot.c, systemd's journal separators and targets
 
 from __future__ import annotations
 
-import re
-
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind
 
-_SEPARATOR = re.compile(r"\s{0,4}-- (?:Boot [0-9a-f]{8,40}|Reboot) --")
-_BANNER = re.compile(r"Linux version (\d[\w.+~-]{2,80})")
-_BUILD = re.compile(
+_SEPARATOR = lazy(r"\s{0,4}-- (?:Boot [0-9a-f]{8,40}|Reboot) --")
+_BANNER = lazy(r"Linux version (\d[\w.+~-]{2,80})")
+_BUILD = lazy(
     r"(?:PID: \d{1,10} (?:UID: \d{1,10} )?)?Comm: .{1,64}? (?:Tainted: .{0,40}?|Not tainted)"
     r" ?(\d\.\d{1,3}[\w.+~-]{1,60}) #"
 )
-_TAINT = re.compile(r"^\s{0,8}(?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
-_WELCOME = re.compile(r"Welcome to (\S.{2,80}?)!$")
-_LOST = re.compile(
+_TAINT = lazy(r"^\s{0,8}(?:Tainted: .{0,40}?|Not tainted) ?(\d\.\d{1,3}[\w.+~-]{1,60}) #")
+_WELCOME = lazy(r"Welcome to (\S.{2,80}?)!$")
+_LOST = lazy(
     r"(\d{1,9}) (?:callbacks|messages|output lines|printk messages) (?:suppressed|dropped)"
     r"|Missed (\d{1,9}) kernel messages"
     r"|Suppressed (\d{1,9}) messages|: (\d{1,9}) messages lost due to rate-limiting|begin"
@@ -32,11 +31,11 @@ _STOPPED: tuple[tuple[str, str], ...] = (
     ("Restarting system.", "restart"),
     ("Power down.", "power off"),
 )
-_TARGET = re.compile(
+_TARGET = lazy(
     r"Reached target (?:\S{1,40}\.target - )?((?:System )?(?:Shutdown|Power-?[Oo]ff|Reboot"
     r"|Restart|Halt|Final Step|Unmount All Filesystems|Late Shutdown Services))"
 )
-_POWER = re.compile(
+_POWER = lazy(
     r"System is (powering down|rebooting|halting)|The system will (power off|reboot|halt) now"
     r"|Shutting down\.$|Powering off\.$|Rebooting\.$"
 )

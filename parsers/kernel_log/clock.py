@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 # Month abbreviations as glibc's `%b` prints them. English first; others only where a prefix of three letters is not
@@ -31,7 +31,7 @@ for _number, _names in enumerate(
     for _name in _names.split():
         _MONTHS.setdefault(_name, _number)
 
-_CJK_MONTH = re.compile(r"^(\d{1,2})(?:月|월)$")
+_CJK_MONTH = lazy(r"^(\d{1,2})(?:月|월)$")
 
 
 def month_number(name: str) -> int | None:
@@ -81,7 +81,7 @@ def wall(
     return Stamp(text, ClockKind.WALL, midnight.timestamp() + seconds, precision, year_known=year is not None)
 
 
-_ISO = re.compile(
+_ISO = lazy(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?![\d:])"
 )
 

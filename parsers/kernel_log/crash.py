@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_SYSRQ = re.compile(r"(?:sysrq: )?(?:SysRq ?: )?Trigger a crash")
-_PANIC = re.compile(r"Kernel panic - not syncing: ?(.{0,200})")
-_OOPS = re.compile(
+_SYSRQ = lazy(r"(?:sysrq: )?(?:SysRq ?: )?Trigger a crash")
+_PANIC = lazy(r"Kernel panic - not syncing: ?(.{0,200})")
+_OOPS = lazy(
     r"(BUG: unable to handle .{0,120}|BUG: kernel NULL pointer dereference.{0,80}|kernel BUG at \S{1,160}"
     r"|Oops: \w{1,8}.{0,60}|Internal error: Oops.{0,80}|Unable to handle kernel .{0,100}"
     r"|general protection fault, .{0,100}"

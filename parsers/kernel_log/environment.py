@@ -9,23 +9,24 @@ import re
 
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_HOT = re.compile(
+_HOT = lazy(
     r"(Core|Package|CPU\d{0,4}:?) ?temperature (?:is )?above threshold|temperature above"
     r" threshold",
     re.IGNORECASE,
 )
-_CRITICAL = re.compile(
+_CRITICAL = lazy(
     r"critical temperature reached|thermal shutdown|over-?temperature|THERMTRIP|Critical"
     r" temperature",
     re.IGNORECASE,
 )
-_MLX_PORT = re.compile(r"(mlx\d_\w{2,8} \S{4,16}) (\S{1,24}): Port: (\d{1,3}) Link (DOWN|INIT|ACTIVE|ARMED|UP)")
-_MLX_MODULE = re.compile(
+_MLX_PORT = lazy(r"(mlx\d_\w{2,8} \S{4,16}) (\S{1,24}): Port: (\d{1,3}) Link (DOWN|INIT|ACTIVE|ARMED|UP)")
+_MLX_MODULE = lazy(
     r"(mlx\d_\w{2,8} \S{4,16}):? .{0,24}?Port module event(?:\[error\])?: module (\d{1,3}),"
     r" (Cable \w{3,16}(?:, .{1,60})?|.{3,60})"
 )
-_NIC = re.compile(
+_NIC = lazy(
     r"(?:(mlx\d_\w{2,8}|bnxt_en|ice|i40e|ixgbe|igb|igc|e1000e|r8169|ena|tg3|qede|atlantic"
     r"|irdma) ([0-9a-fA-F]{4}:[0-9a-fA-F:.]{7,10})\s)?"
     r"(?:\(?([\w.@-]{1,24})\)?:? ?)?:? ?(?:NIC )?Link (?:is )?([Dd]own|[Uu]p|DOWN|UP)\b"

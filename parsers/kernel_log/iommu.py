@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from parsers.kernel_log.log import Log, gpu_address
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_AMD = re.compile(
+_AMD = lazy(
     r"IO_PAGE_FAULT\b.{0,40}?(?:device=(\S{5,16}) )?(?:domain=0x[0-9a-fA-F]{1,8}"
     r" )?address=(0x[0-9a-fA-F]{1,16})"
 )
-_AMD_DEVICE = re.compile(r"(\w[\w-]{1,24}) ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): AMD-Vi")
-_DMAR = re.compile(
+_AMD_DEVICE = lazy(r"(\w[\w-]{1,24}) ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): AMD-Vi")
+_DMAR = lazy(
     r"(?:DMAR|dmar):? ?\[(?:DMA )?(Read|Write|INTR-REMAP)[^\]]{0,20}\] Request device \[(?:0x)?([0-9a-fA-F:x.]{5,16})\]"
     r"(?:.{0,40}?fault addr (?:0x)?([0-9a-fA-F]{1,16}))?(?:.{0,40}?\[fault reason"
     r" (0x)?([0-9a-fA-F]{1,2})\]\s{0,2}(.{0,80}))?"
 )
-_SMMU = re.compile(
+_SMMU = lazy(
     r"arm-smmu\S{0,40} \S{1,40}: (?:event (0x[0-9a-fA-F]{1,4}) received|event: (\w{3,40})"
     r" client: (\S{1,40}))"
 )

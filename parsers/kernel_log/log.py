@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +9,12 @@ from typing import Any
 
 from parsers.event import Actor, Event, fact
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
 OPEN_FOR = 120
 """Records after which an unfinished block (a call trace, an OOM table) is closed."""
 
-_ADDRESS = re.compile(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{1,2}):(?:0x)?([0-9a-fA-F]{1,2})(?:\.[0-7])?$")
+_ADDRESS = lazy(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{1,2}):(?:0x)?([0-9a-fA-F]{1,2})(?:\.[0-7])?$")
 
 
 def gpu_address(text: str) -> str | None:

@@ -11,28 +11,29 @@ import re
 from parsers.event import Event
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_INVOKED = re.compile(r"([^\s:]{1,16}(?: [^\s:]{1,15})?) invoked oom-killer: ")
-_CHOICE = re.compile(r"oom-kill:constraint=CONSTRAINT_(\w{2,24}),")
-_TASK = re.compile(r"task=(.{1,16}?),pid=(\d{1,10}),uid=")
-_MEMCG = re.compile(r"(?:oom_memcg|task_memcg)=([^,]{1,400}),")
-_KILLED = re.compile(
+_INVOKED = lazy(r"([^\s:]{1,16}(?: [^\s:]{1,15})?) invoked oom-killer: ")
+_CHOICE = lazy(r"oom-kill:constraint=CONSTRAINT_(\w{2,24}),")
+_TASK = lazy(r"task=(.{1,16}?),pid=(\d{1,10}),uid=")
+_MEMCG = lazy(r"(?:oom_memcg|task_memcg)=([^,]{1,400}),")
+_KILLED = lazy(
     r"(?:(Memory cgroup out of memory|Out of memory)[^:]{0,40}: )?Kill(?:ed)? process"
     r" (\d{1,10}),? \(([^)]{1,64})\)"
 )
-_KILLED_OLD = re.compile(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
-_ANON = re.compile(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
+_KILLED_OLD = lazy(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
+_ANON = lazy(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
 _CONSTRAINTS = {"NONE": "global", "MEMCG": "memcg"}
 
-_MCE_BANK = re.compile(
+_MCE_BANK = lazy(
     r"CPU:? ?(\d{1,4})[:, ].{0,24}?Machine Check(?: Exception| Event)?: ([0-9a-f]{1,3}) Bank"
     r" (\d{1,3}): ([0-9a-fA-F]{16})"
 )
-_MCE_AMD = re.compile(r"CPU:(\d{1,4}) \([^)]{3,16}\) MC(\d{1,3})_STATUS\[([^\]]{1,80})\]: ?(?:0x)?([0-9a-fA-F]{8,16})")
-_MCE_WORDS = re.compile(r"\[Hardware Error\]: (Corrected|Uncorrected|Deferred|Fatal|Uncorrectable)[ ,]")
-_EDAC = re.compile(r"EDAC \w{1,16}: (\d{1,9}) (CE|UE) (.{0,80}?)\bon (\S.{0,80}?) \(")
-_EDAC_PLAIN = re.compile(r"EDAC \w{1,16}: (?:(\d{1,9}) )?(CE|UE)\b")
-_GHES = re.compile(r"(\{\d{1,9}\})?\[Hardware Error\]:\s{0,4}(Hardware error from APEI|event severity: (\w{1,24}))")
+_MCE_AMD = lazy(r"CPU:(\d{1,4}) \([^)]{3,16}\) MC(\d{1,3})_STATUS\[([^\]]{1,80})\]: ?(?:0x)?([0-9a-fA-F]{8,16})")
+_MCE_WORDS = lazy(r"\[Hardware Error\]: (Corrected|Uncorrected|Deferred|Fatal|Uncorrectable)[ ,]")
+_EDAC = lazy(r"EDAC \w{1,16}: (\d{1,9}) (CE|UE) (.{0,80}?)\bon (\S.{0,80}?) \(")
+_EDAC_PLAIN = lazy(r"EDAC \w{1,16}: (?:(\d{1,9}) )?(CE|UE)\b")
+_GHES = lazy(r"(\{\d{1,9}\})?\[Hardware Error\]:\s{0,4}(Hardware error from APEI|event severity: (\w{1,24}))")
 
 
 def _bank_severity(status: str) -> str:

@@ -11,38 +11,39 @@ import re
 from parsers.event import Event
 from parsers.kernel_log.log import Log, gpu_address
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_BANNER = re.compile(
+_BANNER = lazy(
     r"NVRM: loading NVIDIA UNIX (Open )?(?:\S{1,16} )?Kernel Module(?: for"
     r" \S{1,16})?\s{1,4}(\d{3}\.[\d.]{1,12})"
 )
-_VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")
-_IDENTITY = re.compile(r"NVRM: GPU at (PCI:[0-9a-fA-F:.]{5,20}): (GPU-[0-9a-fA-F-]{8,40})")
-_GPU_PCI = re.compile(r"(?:GPU|PCI:|device) ?((?:[0-9a-fA-F]{4,8}:)[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)")
-_GPU_NUMBER = re.compile(r"\b(GPU\d{1,3})\b")
-_ADAPTER = re.compile(r"RmInitAdapter failed!\s{0,2}\(([0-9a-fA-Fx:]{3,40})\)")
-_CLIENT = re.compile(
+_VERSION = lazy(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")
+_IDENTITY = lazy(r"NVRM: GPU at (PCI:[0-9a-fA-F:.]{5,20}): (GPU-[0-9a-fA-F-]{8,40})")
+_GPU_PCI = lazy(r"(?:GPU|PCI:|device) ?((?:[0-9a-fA-F]{4,8}:)[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)")
+_GPU_NUMBER = lazy(r"\b(GPU\d{1,3})\b")
+_ADAPTER = lazy(r"RmInitAdapter failed!\s{0,2}\(([0-9a-fA-Fx:]{3,40})\)")
+_CLIENT = lazy(
     r"client\b.{0,120}?\bhas\s+the\s+version\s+([\d.]{3,20}\d),?\s+but\s+this\s+kernel\s+mo"
     r"dule\s+has\s+the\s+version\s+([\d.]{3,20}\d)"
 )
-_KO_MISMATCH = re.compile(r"Version mismatch: nvidia\.ko\(([\d.]{3,20})\) nvidia-\w+\.ko\(([\d.]{3,20})\)")
-_FIRMWARE = re.compile(
+_KO_MISMATCH = lazy(r"Version mismatch: nvidia\.ko\(([\d.]{3,20})\) nvidia-\w+\.ko\(([\d.]{3,20})\)")
+_FIRMWARE = lazy(
     r"(?:Direct firmware load for|firmware:? failed to load)"
     r" (nvidia/\S{1,80}?/(gsp_?\w{0,24})\.bin)|"
     r"Failed to load ((?:gsp_)(?!log)\w{1,24})\.bin|No firmware image found"
 )
-_HISTORY_ROW = re.compile(
+_HISTORY_ROW = lazy(
     r"NVRM:\s{1,12}0\s{1,8}(\d{1,6})\s{1,4}(\S{1,48})\s.{0,80}?(0x0006[0-9a-fA-F]{12})\s+(0x[0-"
     r"9a-fA-F]{16})"
 )
 
-_TROUBLE = re.compile(
+_TROUBLE = lazy(
     r"fail|error|time(?:d)? ?out|assert|not supported|invalid|unable|cannot|can't|corrupt|locked|lost\b|uncorrectable"
     r"|unexpected|mismatch|overflow|halted|reset required|bad |insufficient|exceed|refus"
     r"|denied|not respond|unrecoverable",
     re.IGNORECASE,
 )
-_NOISE = re.compile(
+_NOISE = lazy(
     r"\(non-fatal\)|gsp_log_|Attempted to process RPC event|Persistence mode is deprecated"
     r"|left-over mappings|VGA decodes"
     r"|Need to shutdown all links unilaterally|No errors|errors? (?:detected )?: ?0\b|nv_get_p2p_free_callback"

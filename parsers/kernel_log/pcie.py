@@ -7,31 +7,32 @@ import re
 from parsers.event import Event
 from parsers.kernel_log.log import Log, gpu_address
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
 _DEVICE = r"(?:[\w-]{2,24} )?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d)"
-_HEAD = re.compile(
+_HEAD = lazy(
     _DEVICE + r": (?:AER: )?(?:Multiple )?(Corrected|Correctable|Uncorrected|Uncorrectable)(?:"
     r" \((Fatal|Non-Fatal)\))? error(?: message)?s? received",
     re.IGNORECASE,
 )
-_BUS_ERROR = re.compile(
+_BUS_ERROR = lazy(
     _DEVICE + r":\s{0,4}(?:AER: )?PCIe Bus Error: severity=(Corrected|Correctable|Uncorrected"
     r"|Uncorrectable)(?: \((Fatal|Non-Fatal)\))?"
     r"(?:, type=([A-Za-z ]{4,24}?))?(?:,|$|\s\()",
     re.IGNORECASE,
 )
-_BIT = re.compile(r"\[\s{0,2}(\d{1,2})\]\s{0,2}([A-Za-z][\w .-]{1,40}?)(\s{1,24}\(First\))?\s{0,24}$")
-_STATUS = re.compile(r"error status/mask=([0-9a-fA-F]{8})/([0-9a-fA-F]{8})")
-_APEI = re.compile(_DEVICE + r": (?:AER: )?aer_status: (0x[0-9a-fA-F]{8})")
-_LAYER = re.compile(r"aer_layer=([A-Za-z ]{4,24}), aer_agent=")
-_WIDTH = re.compile(
+_BIT = lazy(r"\[\s{0,2}(\d{1,2})\]\s{0,2}([A-Za-z][\w .-]{1,40}?)(\s{1,24}\(First\))?\s{0,24}$")
+_STATUS = lazy(r"error status/mask=([0-9a-fA-F]{8})/([0-9a-fA-F]{8})")
+_APEI = lazy(_DEVICE + r": (?:AER: )?aer_status: (0x[0-9a-fA-F]{8})")
+_LAYER = lazy(r"aer_layer=([A-Za-z ]{4,24}), aer_agent=")
+_WIDTH = lazy(
     _DEVICE + r": ([\d.]{1,8}) Gb/s available PCIe bandwidth, limited by ([\d.]{1,5}) GT/s PCIe"
     r" x(\d{1,2}) link at (\S{1,16})"
     r"(?: \(capable of [\d.]{1,8} Gb/s with ([\d.]{1,5}) GT/s PCIe x(\d{1,2}) link\))?"
 )
-_VENDOR = re.compile(_DEVICE + r": \[10de:[0-9a-f]{4}\] type \d\d class 0x03")
-_DRIVER = re.compile(r"nvidia ([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): ")
-_AT = re.compile(_DEVICE + r": ")
+_VENDOR = lazy(_DEVICE + r": \[10de:[0-9a-f]{4}\] type \d\d class 0x03")
+_DRIVER = lazy(r"nvidia ([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): ")
+_AT = lazy(_DEVICE + r": ")
 _DOWN: tuple[tuple[str, str], ...] = (
     ("Card not present", "card_not_present"),
     ("Link Down", "link_down"),

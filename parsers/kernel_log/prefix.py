@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from parsers.kernel_log import clock
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
@@ -38,43 +39,43 @@ class Prefix:
         return self.writer in (None, "kernel", "kern")
 
 
-_BOOT = re.compile(r"\[\s*(\d{1,9}\.\d{6})(?:\s*<\s*[+-]?\d+\.\d+\s*>)?\] ?")
-_CALLER = re.compile(r"\[\s*[TC]\d{1,8}\] ?")
-_DELTA_ONLY = re.compile(r"\[\s{0,8}(?:<\s*)?\+?\s*(\d{1,6}\.\d{6})>?\] ?")
-_MINUTE = re.compile(r"\[\s*(\w{1,12}\.?)\s{1,2}(\d{1,2})\s(\d\d:\d\d)\] ?")
-_CTIME = re.compile(
+_BOOT = lazy(r"\[\s*(\d{1,9}\.\d{6})(?:\s*<\s*[+-]?\d+\.\d+\s*>)?\] ?")
+_CALLER = lazy(r"\[\s*[TC]\d{1,8}\] ?")
+_DELTA_ONLY = lazy(r"\[\s{0,8}(?:<\s*)?\+?\s*(\d{1,6}\.\d{6})>?\] ?")
+_MINUTE = lazy(r"\[\s*(\w{1,12}\.?)\s{1,2}(\d{1,2})\s(\d\d:\d\d)\] ?")
+_CTIME = lazy(
     r"\[([^\W\d][^\s\]]{0,15}|[^\W\d]{1,6}[.,]?)\s{1,2}(\S{2,12})\s{1,2}(\d{1,2})\s(\d\d:\d\d:\d\d)\s(\d{4})"
     r"(?:\s*<\s*[+-]?\d+\.\d+\s*>)?\] ?"
 )
-_PRIORITY = re.compile(r"<(\d{1,3})>")
-_RFC5424 = re.compile(r"1 (\S{10,40}) (\S{1,255}) (\S{1,64}) (\S{1,64}) (\S{1,64}) (?:-|\[[^\]]*\]) ?")
-_DECODED = re.compile(
+_PRIORITY = lazy(r"<(\d{1,3})>")
+_RFC5424 = lazy(r"1 (\S{10,40}) (\S{1,255}) (\S{1,64}) (\S{1,64}) (\S{1,64}) (?:-|\[[^\]]*\]) ?")
+_DECODED = lazy(
     r"(kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d)\s{0,8}:"
     r"(emerg|alert|crit|err|warn|notice|info|debug)\s{0,8}: ?"
 )
-_KMSG = re.compile(r"(\d{1,4}),(\d{1,12}),(\d{1,15}),[^;,]{0,8}(?:,[^;]{0,200})?;")
-_ISO_START = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))? ")
-_BSD = re.compile(r"([^\W\d]\w{1,11}\.?|\d{1,2}[月월])\s{1,2}(\d{1,2}) (?:(\d{4}) )?(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ")
-_FULL = re.compile(r"\w{2,12}\.? (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) ")
-_UNIX = re.compile(r"(\d{10}\.\d{6}) ")
-_TALOS = re.compile(
+_KMSG = lazy(r"(\d{1,4}),(\d{1,12}),(\d{1,15}),[^;,]{0,8}(?:,[^;]{0,200})?;")
+_ISO_START = lazy(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))? ")
+_BSD = lazy(r"([^\W\d]\w{1,11}\.?|\d{1,2}[月월])\s{1,2}(\d{1,2}) (?:(\d{4}) )?(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ")
+_FULL = lazy(r"\w{2,12}\.? (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) ")
+_UNIX = lazy(r"(\d{10}\.\d{6}) ")
+_TALOS = lazy(
     r"(\S{2,255}): (kern|user|daemon|syslog|local\d):\s{1,3}(\w{3,8}): "
     r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]: ?"
 )
-_WRITER = re.compile(r"([A-Za-z0-9][\w.:-]{0,253}[\w]|\w) ([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
-_WRITER_ALONE = re.compile(r"()([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
-_WRITER_STRICT = re.compile(r"([A-Za-z0-9][\w.:-]{0,254}) (?:(kernel)|([A-Za-z(][\w.@/()+-]{0,63})\[(\d{1,10})\]): ?")
-_GREP = re.compile(
+_WRITER = lazy(r"([A-Za-z0-9][\w.:-]{0,253}[\w]|\w) ([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
+_WRITER_ALONE = lazy(r"()([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
+_WRITER_STRICT = lazy(r"([A-Za-z0-9][\w.:-]{0,254}) (?:(kernel)|([A-Za-z(][\w.@/()+-]{0,63})\[(\d{1,10})\]): ?")
+_GREP = lazy(
     r"(?:\S{0,200}?(?:messages|syslog|kern\.log|dmesg|kernel|journal)[\w.-]{0,40}?"
     r"|\S{1,200}\.(?:log|txt)(?:\.\d{1,3})?)"
     r"[:-](?:\d{1,9}[:-])?"
 )
-_QUOTE = re.compile(r"(?:(?:>|&gt;) ?){1,4}|[│|] {0,4}")
-_SHELL = re.compile(r"(?:\[pod/[^\]]{1,253}\] |[\w.-]{1,64} {1,32}\| )")
-_DOCKER_T = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?")
-_INNER = re.compile(r"\[\s{0,8}(\d{1,9}\.\d{6})\] ?")
+_QUOTE = lazy(r"(?:(?:>|&gt;) ?){1,4}|[│|] {0,4}")
+_SHELL = lazy(r"(?:\[pod/[^\]]{1,253}\] |[\w.-]{1,64} {1,32}\| )")
+_DOCKER_T = lazy(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?")
+_INNER = lazy(r"\[\s{0,8}(\d{1,9}\.\d{6})\] ?")
 
-BARE = re.compile(
+BARE = lazy(
     r"\s{0,40}(?:NVRM: |nvidia-nvswitch\d+: |nvidia-(?:modeset|nvlink|uvm|nvswitch"
     r"|peermem)\b|nvidia \w{4,8}:\w\w:\w\w\.\w: "
     r"|pcieport \w{4,8}:\w\w:\w\w\.\w: |nouveau \w{4,8}:|mlx5_core \w{4}:|EDAC \w|mce: "

@@ -7,23 +7,24 @@ from typing import Any
 
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
 _NAME = r"(\S[^\[\]\n]{0,62}?)\[(\d{1,10})\]:? "
-_LIBRARY = re.compile(r"\bin ([^\s\[]{1,200})\[")
-_SEGFAULT = re.compile(
+_LIBRARY = lazy(r"\bin ([^\s\[]{1,200})\[")
+_SEGFAULT = lazy(
     _NAME + r"segfault at ([0-9a-fA-F]{1,16}) ip ([0-9a-fA-F]{1,16}|\S{1,20}) sp \S{1,20} error"
     r" ([0-9a-fA-F]{1,4})"
 )
-_TRAP = re.compile(
+_TRAP = lazy(
     r"traps: " + _NAME + r"(?:trap )?(invalid opcode|general protection(?: fault)?|divide error|int3|stack segment"
     r"|bad (?:frame|iret)\S{0,12}|[a-z][a-z ]{2,30}?) ip:([0-9a-fA-F]{1,16}) sp:\S{1,20}"
     r" error:([0-9a-fA-F]{1,8})"
 )
-_ARM_FAULT = re.compile(
+_ARM_FAULT = lazy(
     _NAME + r"unhandled (level \d \w{3,24} fault|[\w ]{3,40}?) \((\d{1,3})\) at (0x[0-9a-fA-F]{1,16}),"
     r" esr (0x[0-9a-fA-F]{1,10})"
 )
-_ARM_UNDEFINED = re.compile(_NAME + r"undefined instruction: pc=(?:0x)?([0-9a-fA-F]{1,16})")
+_ARM_UNDEFINED = lazy(_NAME + r"undefined instruction: pc=(?:0x)?([0-9a-fA-F]{1,16})")
 
 
 class FaultReader:

@@ -16,6 +16,7 @@ from parsers.contract import Line
 from parsers.event import NOBODY, Actor
 from parsers.kernel_log import clock
 from parsers.kernel_log.prefix import BARE, LEVELS, Prefix, peel, unescape
+from parsers.pattern import lazy
 from parsers.span import SourceSpan
 from parsers.stamp import ClockKind, Stamp
 
@@ -60,14 +61,14 @@ class Record:
         return self.line.span(source)
 
 
-_DMESG_OBJECT = re.compile(
+_DMESG_OBJECT = lazy(
     r'"pri"\s*:\s*(\d{1,4})\s*,\s*"time"\s*:\s*(\d{1,12}\.\d{1,9})\s*,\s*'
     r'(?:"\w{1,16}"\s*:\s*(?:"[^"]{0,64}"|[\d.]{1,24})\s*,\s*)?"msg"\s*:\s*"((?:[^"\\]|\\.)*)'
 )
-_DMESG_FIELD = re.compile(r'\s*"(pri|time|msg)"\s*:\s*("(?:[^"\\]|\\.)*"?|[\d.]{1,24})')
-_PRETTY = re.compile(r'\s*"([A-Z_]{2,64})"\s*:\s*(.{1,65536}?),?\s*$')
-_EXPORT = re.compile(r"\s{0,8}(_{0,2}[A-Z][A-Z0-9_]{1,63})=(.*)$", re.DOTALL)
-_STRAY_RAW = re.compile(r"\n<\d.*", re.DOTALL)
+_DMESG_FIELD = lazy(r'\s*"(pri|time|msg)"\s*:\s*("(?:[^"\\]|\\.)*"?|[\d.]{1,24})')
+_PRETTY = lazy(r'\s*"([A-Z_]{2,64})"\s*:\s*(.{1,65536}?),?\s*$')
+_EXPORT = lazy(r"\s{0,8}(_{0,2}[A-Z][A-Z0-9_]{1,63})=(.*)$", re.DOTALL)
+_STRAY_RAW = lazy(r"\n<\d.*", re.DOTALL)
 
 
 def _json_string(raw: str) -> str:

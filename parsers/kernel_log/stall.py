@@ -11,34 +11,35 @@ import re
 from parsers.event import Event
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
 MAX_FRAMES = 64
 
-_HUNG = re.compile(
+_HUNG = lazy(
     r"INFO: task (.{1,64}?):(\d{1,10}) (?:<\S{1,40}> )?(?:is )?blocked (?:in I/O wait )?for more than (\d{1,6}) seconds"
 )
-_FRAME = re.compile(
+_FRAME = lazy(
     r"\s{0,12}(?:\[<[0-9a-fA-F]{6,18}>\] )?(\? )?([A-Za-z_][\w.]{0,127})\+0x[0-9a-f]{1,6}/0x[0-"
     r"9a-f]{1,6}(?: \[(\w{1,40})[^\]]{0,48}\])?"
 )
-_ARM_FRAME = re.compile(
+_ARM_FRAME = lazy(
     r"\s{0,12}\[<[0-9a-f]{8}>\] \(([\w.]{1,128})(?:\+0x[0-9a-f/x]{1,20})?\) from"
     r" \[<[0-9a-f]{8}>\] \(([\w.]{1,128})"
 )
-_TRACE_LINE = re.compile(
+_TRACE_LINE = lazy(
     r"\s{0,12}(?:Call Trace:|Call trace:|Backtrace:|</?TASK>|Tainted: |Not tainted|\"echo"
     r" 0 > |task:\S|\S{1,16}\s{1,12}D\s|"
     r"Workqueue: |R[A-Z0-9]{2}: |R\d\d:|x\d\d: |\w{2,5}_RAX: |ORIG_RAX|RIP: |RSP: |CS: "
     r"|INFO: task .{1,80} is blocked on)"
 )
-_SOFT = re.compile(r"BUG: soft lockup - CPU#(\d{1,5}) stuck for (\d{1,6})s!(?: \[(.{1,40}?):(\d{1,10})\])?")
-_HARD = re.compile(r"hard LOCKUP on cpu:? ?(\d{1,5})", re.IGNORECASE)
-_RCU = re.compile(
+_SOFT = lazy(r"BUG: soft lockup - CPU#(\d{1,5}) stuck for (\d{1,6})s!(?: \[(.{1,40}?):(\d{1,10})\])?")
+_HARD = lazy(r"hard LOCKUP on cpu:? ?(\d{1,5})", re.IGNORECASE)
+_RCU = lazy(
     r"(?:rcu: )?INFO: (rcu_\w{2,16}) (?:self-detected stall on CPU|detected (?:expedited"
     r" )?stalls on CPUs)"
 )
-_RCU_CPU = re.compile(r"^(?:rcu: )?\s{0,8}(\d{1,5})-[.\w!#?]{2,8}:")
-_WORKQUEUE = re.compile(r"BUG: workqueue lockup - pool cpus=(\d{1,5})")
+_RCU_CPU = lazy(r"^(?:rcu: )?\s{0,8}(\d{1,5})-[.\w!#?]{2,8}:")
+_WORKQUEUE = lazy(r"BUG: workqueue lockup - pool cpus=(\d{1,5})")
 
 _NFS = ("nfs", "rpc_", "xprt_", "sunrpc", "__rpc")
 _LUSTRE = ("ll_", "ptlrpc", "osc_", "lov_", "cl_", "ldlm_", "mdc_", "lmv_", "vvp_")

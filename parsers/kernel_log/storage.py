@@ -10,23 +10,24 @@ import re
 
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_NFS = re.compile(r"(?:nfs4?|lockd): server (\S{1,255}) (not responding|OK)")
-_LUSTRE_LOST = re.compile(
+_NFS = lazy(r"(?:nfs4?|lockd): server (\S{1,255}) (not responding|OK)")
+_LUSTRE_LOST = lazy(
     r"Lustre: ?.{0,80}?(?:Connection to (\S{1,128}) (?:\(at (\S{1,128})\) )?was lost"
     r"|Connection restored to (\S{1,128}))"
 )
-_LUSTRE_ERROR = re.compile(
+_LUSTRE_ERROR = lazy(
     r"LustreError: .{0,120}?(?:[Cc]ommunicating with (\S{1,128}?),? ?)?operation (\w{3,40})"
     r" (?:failed|to node (\S{1,128}) failed)"
 )
-_LUSTRE_OTHER = re.compile(r"LustreError: .{0,120}?(?:timed out|evict|not available|-(?:5|107|108|110)\b)")
-_CIFS = re.compile(r"CIFS: (?:VFS: )?(\\\\\S{1,255}) has not responded")
-_CEPH = re.compile(
+_LUSTRE_OTHER = lazy(r"LustreError: .{0,120}?(?:timed out|evict|not available|-(?:5|107|108|110)\b)")
+_CIFS = lazy(r"CIFS: (?:VFS: )?(\\\\\S{1,255}) has not responded")
+_CEPH = lazy(
     r"(?:ceph|libceph): (mds\d{1,4}|mon\d{1,4}|osd\d{1,6}).{0,80}?(hung|session lost|socket"
     r" closed|down|caps stale|reconnect|recovery completed)"
 )
-_FUSE = re.compile(r"fuse:? .{0,80}?(?:not responding|connection (?:aborted|lost))", re.IGNORECASE)
+_FUSE = lazy(r"fuse:? .{0,80}?(?:not responding|connection (?:aborted|lost))", re.IGNORECASE)
 
 _UNCLEAN: tuple[tuple[str, str, str], ...] = (
     ("EXT4-fs", "recovery complete", "ext4"),
@@ -42,7 +43,7 @@ _UNCLEAN: tuple[tuple[str, str, str], ...] = (
     ("systemd-fsck", "recovering journal", "fsck"),
     ("/dev/", "recovering journal", "fsck"),
 )
-_DEVICE = re.compile(
+_DEVICE = lazy(
     r"\((\S{1,40}?)\)|\bdev (\w{2,32})\b|\b(nvme\d{1,3}(?:n\d{1,3})?|sd[a-z]{1,3}|md\d{1,3}"
     r"|dm-\d{1,4})\b"
 )
@@ -58,7 +59,7 @@ _FAILING: tuple[tuple[str, str], ...] = (
     ("controller is down; will reset", "timeout"),
     ("Disabling device after reset failure", "timeout"),
 )
-_NVME_TIMEOUT = re.compile(
+_NVME_TIMEOUT = lazy(
     r"nvme nvme\d{1,3}: I/O (?:tag )?\d{1,5}.{0,40}? timeout, (?:aborting|reset|completion"
     r" polled|disable)"
 )

@@ -8,13 +8,14 @@ from parsers import xid_catalogue
 from parsers.event import Event
 from parsers.kernel_log.log import Log
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 
-_SXID = re.compile(
+_SXID = lazy(
     r"SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)\):\s{0,4}(\d"
     r"{4,6}),?\s{0,4}(.*)",
     re.DOTALL,
 )
-_LINK = re.compile(r"\bLink (-?\d{1,3})\b")
+_LINK = lazy(r"\bLink (-?\d{1,3})\b")
 
 
 class SxidReader:

@@ -14,42 +14,43 @@ from typing import Any
 from parsers import xid_catalogue
 from parsers.kernel_log.log import Log, gpu_address
 from parsers.kernel_log.record import Record
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
 AFTERMATH_SECONDS = 300.0
 """How long after a fault a follow-up on the same GPU counts as its consequence."""
 
-_XID = re.compile(
+_XID = lazy(
     r"Xid\s{0,2}\(\s{0,2}((?:PCI:)?[0-9a-fA-F]{1,8}(?::[0-9a-fA-F]{1,4}){1,2}(?:\.[0-9a-fA-F])?)"
     r"((?:\s{1,2}GPU-C?I:\s{0,2}\w{1,4}){0,2})\s{0,2}\):\s{0,4}(\d{1,4})(?!\d)[,:]?\s{0,4}(.*)",
     re.DOTALL,
 )
-_LEAD = re.compile(r"\s{0,40}(?:NVRM:\s{1,4}(?:GPU\d{1,3} )?(?:[\w.]{1,80}: )?)?$")
-_PID = re.compile(r"pid='?<?(\w{1,10})>?'?\s{0,2}(?:,\s{0,4}|$)")
-_NAME = re.compile(r"name='?(<unknown>|[^,]{0,64}?)'?\s{0,2}(?:,\s{0,4}|$)")
-_INSTANCE = re.compile(r"GPU-(C?I):\s{0,2}(\w{1,4})")
-_PREVIOUS = re.compile(r"caused by previous Xid (\d{1,4})")
-_LOCATION = re.compile(r"\(GPC (\d{1,3}), TPC (\d{1,3}), SM (\d{1,3})\)(?::\s{0,2}(.{1,120}))?")
-_MMU = re.compile(
+_LEAD = lazy(r"\s{0,40}(?:NVRM:\s{1,4}(?:GPU\d{1,3} )?(?:[\w.]{1,80}: )?)?$")
+_PID = lazy(r"pid='?<?(\w{1,10})>?'?\s{0,2}(?:,\s{0,4}|$)")
+_NAME = lazy(r"name='?(<unknown>|[^,]{0,64}?)'?\s{0,2}(?:,\s{0,4}|$)")
+_INSTANCE = lazy(r"GPU-(C?I):\s{0,2}(\w{1,4})")
+_PREVIOUS = lazy(r"caused by previous Xid (\d{1,4})")
+_LOCATION = lazy(r"\(GPC (\d{1,3}), TPC (\d{1,3}), SM (\d{1,3})\)(?::\s{0,2}(.{1,120}))?")
+_MMU = lazy(
     r"ENGINE (\S{1,32})(?: (GPC\d{1,3}))?(?: (\w{1,48}))? faulted @"
     r" 0x([0-9a-fA-F]{1,8})_([0-9a-fA-F]{1,8})"
 )
-_FAULT_TYPE = re.compile(r"Fault is of type (\w{1,48})(?: (\w{1,48}))?")
-_RPC = re.compile(r"Expected function (\d{1,6})(?: \(([A-Z0-9_]{1,64})\))?(?:[^()]{0,40}\((0x[0-9a-fA-F]{1,16}))?")
-_RPC_GPU = re.compile(r"from (GPU\d{1,3}) GSP")
-_ACTION = re.compile(
+_FAULT_TYPE = lazy(r"Fault is of type (\w{1,48})(?: (\w{1,48}))?")
+_RPC = lazy(r"Expected function (\d{1,6})(?: \(([A-Z0-9_]{1,64})\))?(?:[^()]{0,40}\((0x[0-9a-fA-F]{1,16}))?")
+_RPC_GPU = lazy(r"from (GPU\d{1,3}) GSP")
+_ACTION = lazy(
     r"recovery action changed from 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\) to"
     r" 0x([0-9a-fA-F]{1,4}) \(([^)]{1,64})\)"
 )
-_LINK = re.compile(r"[Ll]ink:?\s{0,2}(-?\d{1,3})")
-_LINK5 = re.compile(
+_LINK = lazy(r"[Ll]ink:?\s{0,2}(-?\d{1,3})")
+_LINK5 = lazy(
     r"(\w{2,32}) (Nonfatal|Non-fatal|Fatal|Link Fatal) XC\d{1,2} i\d{1,2} Link (-?\d{1,3})"
     r" \(([0-9a-fA-Fx ]{1,80})\)"
 )
-_WORDS = re.compile(r"\(((?:0x[0-9a-fA-F]{1,8}[\s,]{0,3}){2,8})\)")
-_WORD = re.compile(r"0x[0-9a-fA-F]{1,8}")
-_ROW = re.compile(r"\((0x[0-9a-fA-F]{4,16})\)")
-_ESR = re.compile(r"ESR (0x[0-9a-fA-F]{1,8})=(0x[0-9a-fA-F]{1,8})")
+_WORDS = lazy(r"\(((?:0x[0-9a-fA-F]{1,8}[\s,]{0,3}){2,8})\)")
+_WORD = lazy(r"0x[0-9a-fA-F]{1,8}")
+_ROW = lazy(r"\((0x[0-9a-fA-F]{4,16})\)")
+_ESR = lazy(r"ESR (0x[0-9a-fA-F]{1,8})=(0x[0-9a-fA-F]{1,8})")
 
 _LINK5_CODES = range(144, 151)
 _DEAD_GSP = frozenset({61, 62, 119, 120})

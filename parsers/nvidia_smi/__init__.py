@@ -6,7 +6,6 @@ its reader.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from parsers.contract import Line, Trouble
 from parsers.event import Event
 from parsers.nvidia_smi import dcgm, failures, query, rows, table, topology
 from parsers.nvidia_smi.device import Found
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 from parsers.wallclock import ctime
 
@@ -41,7 +41,7 @@ CLOSED_TO = {
 }
 SAME_GOES_ON = {"csv", "monitor", "list", "xml", "dcgm", "topology"}
 
-CLAIMS = re.compile(
+CLAIMS = lazy(
     r"\|\s*NVIDIA-SMI\s+\d+\.|\+-{40,}[+-]*\+$|\|[ =+-]*={20,}[=+]*\||\| +GPU +Name +Persistence-M|\| Fan +Temp +Perf"
     r"|=+NVSMI LOG=+$|<!DOCTYPE nvidia_smi_log|<nvidia_smi_log>|#\s*gpu\s+(?:pwr|pid|sm)\b|#\s*Entity\s"
     r"|GPU \d+: .{3,80} \(UUID: GPU-|NVRM version: NVIDIA UNIX|timestamp, name, pstate"

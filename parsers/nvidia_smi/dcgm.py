@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from parsers.contract import Line
 from parsers.event import Event
 from parsers.nvidia_smi.device import Device, Found, number
+from parsers.pattern import lazy
 
-DMON_HEADER = re.compile(r"#\s*Entity\s")
-DMON_ROW = re.compile(r"GPU (?P<gpu>\d+)\s+(?P<cells>\S.*)$")
-DIAG_ROW = re.compile(r"\|\s*(?P<test>\S.*?)\s*\|\s*(?P<result>Pass|Fail|Skip|Warn)\b(?P<rest>[^|]*)\|")
-DIAG_TITLE = re.compile(r"Successfully ran diagnostic|\|\s*Diagnostic\s*\|\s*Result")
+DMON_HEADER = lazy(r"#\s*Entity\s")
+DMON_ROW = lazy(r"GPU (?P<gpu>\d+)\s+(?P<cells>\S.*)$")
+DIAG_ROW = lazy(r"\|\s*(?P<test>\S.*?)\s*\|\s*(?P<result>Pass|Fail|Skip|Warn)\b(?P<rest>[^|]*)\|")
+DIAG_TITLE = lazy(r"Successfully ran diagnostic|\|\s*Diagnostic\s*\|\s*Result")
 
 COLUMNS = {
     "GPUTL": "util",

@@ -13,13 +13,14 @@ from typing import Any
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
 Found = Event | Trouble
 
-PCI = re.compile(r"(?P<domain>[0-9A-Fa-f]{4,8}):(?P<bus>[0-9A-Fa-f]{2}):(?P<device>[0-9A-Fa-f]{2})(?:\.\d)?$")
-NUMBER = re.compile(r"\s*\[?\s*(-?\d+(?:\.\d+)?)")
-ABSENT = re.compile(
+PCI = lazy(r"(?P<domain>[0-9A-Fa-f]{4,8}):(?P<bus>[0-9A-Fa-f]{2}):(?P<device>[0-9A-Fa-f]{2})(?:\.\d)?$")
+NUMBER = lazy(r"\s*\[?\s*(-?\d+(?:\.\d+)?)")
+ABSENT = lazy(
     r"\s*\[?(?:N/A|Not Supported|Unknown Error|ERR!|None|Disabled|GPU is lost|-|)\]?\s*$", re.IGNORECASE
 )
 

@@ -10,34 +10,35 @@ import re
 from parsers.contract import Line
 from parsers.event import Actor, Event
 from parsers.nvidia_smi.device import pci_address
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
-ADDRESS = re.compile(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
+ADDRESS = lazy(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 
 FAILURES = (
-    (re.compile(r"Failed to initialize NVML: Driver/library version mismatch"), "mismatch"),
-    (re.compile(r"Failed to initialize NVML: Unknown Error"), "unknown_error"),
-    (re.compile(r"Failed to initialize NVML: (?:GPU is lost|.*reset)", re.IGNORECASE), "lost"),
-    (re.compile(r"Failed to initialize NVML: "), "init"),
-    (re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"), "init"),
-    (re.compile(r"NVIDIA-SMI couldn't find libnvidia-ml\.so library"), "init"),
-    (re.compile(r"Unable to determine the device handle for (?:GPU|gpu)"), "lost"),
-    (re.compile(r"(?:GPU|Unable to) .{0,80}GPU is lost\.", re.IGNORECASE), "lost"),
-    (re.compile(r"GPU is lost|Reboot the system to recover this GPU", re.IGNORECASE), "lost"),
-    (re.compile(r"GPU requires reset|.{0,40}GPU reset required", re.IGNORECASE), "lost"),
-    (re.compile(r"No devices were found\b"), "not_found"),
-    (re.compile(r"No supported (?:GPUs|devices) (?:were|was)? ?found", re.IGNORECASE), "not_found"),
-    (re.compile(r"timeout: sending signal TERM to command .?nvidia-smi"), "timeout"),
+    (lazy(r"Failed to initialize NVML: Driver/library version mismatch"), "mismatch"),
+    (lazy(r"Failed to initialize NVML: Unknown Error"), "unknown_error"),
+    (lazy(r"Failed to initialize NVML: (?:GPU is lost|.*reset)", re.IGNORECASE), "lost"),
+    (lazy(r"Failed to initialize NVML: "), "init"),
+    (lazy(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"), "init"),
+    (lazy(r"NVIDIA-SMI couldn't find libnvidia-ml\.so library"), "init"),
+    (lazy(r"Unable to determine the device handle for (?:GPU|gpu)"), "lost"),
+    (lazy(r"(?:GPU|Unable to) .{0,80}GPU is lost\.", re.IGNORECASE), "lost"),
+    (lazy(r"GPU is lost|Reboot the system to recover this GPU", re.IGNORECASE), "lost"),
+    (lazy(r"GPU requires reset|.{0,40}GPU reset required", re.IGNORECASE), "lost"),
+    (lazy(r"No devices were found\b"), "not_found"),
+    (lazy(r"No supported (?:GPUs|devices) (?:were|was)? ?found", re.IGNORECASE), "not_found"),
+    (lazy(r"timeout: sending signal TERM to command .?nvidia-smi"), "timeout"),
     (
-        re.compile(r"nvidia-smi(?:: | )(?:.{0,40} )?(?:timed out|timeout|hangs?|hung|not responding)\b", re.IGNORECASE),
+        lazy(r"nvidia-smi(?:: | )(?:.{0,40} )?(?:timed out|timeout|hangs?|hung|not responding)\b", re.IGNORECASE),
         "timeout",
     ),
     (
-        re.compile(r"nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"),
+        lazy(r"nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"),
         "mismatch",
     ),
-    (re.compile(r"nvidia-container-cli: (?:.{0,60}: )?(?:nvml error|initialization error): driver not loaded"), "init"),
-    (re.compile(r"nvidia-container-cli: (?:initialization error|device error)"), "init"),
+    (lazy(r"nvidia-container-cli: (?:.{0,60}: )?(?:nvml error|initialization error): driver not loaded"), "init"),
+    (lazy(r"nvidia-container-cli: (?:initialization error|device error)"), "init"),
 )
 
 

@@ -8,26 +8,26 @@ refused. Names differ between driver branches; the table lists the spellings of 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator, Sequence
 
 from parsers.contract import Line, Trouble
 from parsers.event import fact
 from parsers.nvidia_smi.device import Device, Found, number, pci_address, process_event
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 from parsers.wallclock import ctime
 
 MAX_DEPTH = 32
 
-TEXT_TITLE = re.compile(r"=+NVSMI LOG=+")
-TEXT_GPU = re.compile(r"GPU (?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$")
-TEXT_PAIR = re.compile(r"(?P<indent> *)(?P<key>\S.*?)\s*:(?: (?P<value>.*))?$")
-XML_OPENING = re.compile(r"\s*(?:<\?xml |<!DOCTYPE nvidia_smi_log|<nvidia_smi_log>)")
-XML_TOKEN = re.compile(
+TEXT_TITLE = lazy(r"=+NVSMI LOG=+")
+TEXT_GPU = lazy(r"GPU (?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$")
+TEXT_PAIR = lazy(r"(?P<indent> *)(?P<key>\S.*?)\s*:(?: (?P<value>.*))?$")
+XML_OPENING = lazy(r"\s*(?:<\?xml |<!DOCTYPE nvidia_smi_log|<nvidia_smi_log>)")
+XML_TOKEN = lazy(
     r"<(?P<close>/?)(?P<tag>[A-Za-z_][\w.:-]{0,80})(?P<attributes>[^<>]{0,400})>(?P<text>[^<]{0,4000})"
 )
-XML_ID = re.compile(r'\bid="([^"]{1,80})"')
-WORD = re.compile(r"[^a-z0-9]+")
+XML_ID = lazy(r'\bid="([^"]{1,80})"')
+WORD = lazy(r"[^a-z0-9]+")
 
 # path (normalised, below the GPU) -> (field, how its value is read)
 FIELDS: dict[str, tuple[str, str]] = {
@@ -73,8 +73,8 @@ for _prefix in ("pci/gpu_link_info/", "pci/pci_gpu_link_info/"):
     for _name in ("link_width/max", "link_widths/max_link_width"):
         FIELDS[_prefix + _name] = ("width_max", "number")
 
-THROTTLE = re.compile(r"clocks_(?:event|throttle)_reasons/(?:.*/)?(?:clocks_(?:event|throttle)_reason_)?(?P<name>\w+)$")
-UNCORRECTED = re.compile(r"ecc_errors/(?P<span>volatile|aggregate)/(?:\w+/)*(?:\w*uncorrectable\w*|total)$")
+THROTTLE = lazy(r"clocks_(?:event|throttle)_reasons/(?:.*/)?(?:clocks_(?:event|throttle)_reason_)?(?P<name>\w+)$")
+UNCORRECTED = lazy(r"ecc_errors/(?P<span>volatile|aggregate)/(?:\w+/)*(?:\w*uncorrectable\w*|total)$")
 
 
 def begins_text(text: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from parsers.contract import Line, Trouble
 from parsers.event import Event, fact
 from parsers.nvidia_smi.device import ABSENT, Device, Found, number, pci_address, process_event, throttle_names
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 from parsers.wallclock import iso
 
@@ -21,7 +22,7 @@ MAX_ROWS = 500_000
 KEEP_ALL = 50
 EVERY = 20
 
-UNIT = re.compile(r"\s*\[[^\]]*\]\s*$")
+UNIT = lazy(r"\s*\[[^\]]*\]\s*$")
 GPU_COLUMNS: dict[str, str] = {
     "utilization.gpu": "util",
     "utilization.memory": "mem_util",
@@ -55,7 +56,7 @@ TEXT_COLUMNS = {
     "compute_cap": "gpu.sm",
 }
 YES_COLUMNS = {"remapped_rows.pending": "remap_pending", "remapped_rows.failure": "remap_failure"}
-KNOWN = re.compile(
+KNOWN = lazy(
     r"(?:timestamp|name|gpu_name|index|pstate|uuid|gpu_uuid|gpu_bus_id|pci\.bus_id|driver_version|compute_cap|count|serial"
     r"|pid|process_name|used_gpu_memory|used_memory|utilization\.|memory\.|power\.|clocks|temperature\.|fan\.|ecc\.|pcie\."
     r"|enforced\.|remapped_rows|retired_pages|fabric\.|persistence_mode|vbios_version|mig\.|display_|compute_mode)"
@@ -69,9 +70,9 @@ DMON_COLUMNS = {
     "fb": "mem_used_mib",
     "dbecc": "volatile_uncorrected",
 }
-MONITOR_HEADER = re.compile(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
-MONITOR_UNITS = re.compile(r"#\s*(?:YYYYMMDD\s+)?(?:HH:MM:SS\s+)?Idx\s")
-CLOCK = re.compile(r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)$")
+MONITOR_HEADER = lazy(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
+MONITOR_UNITS = lazy(r"#\s*(?:YYYYMMDD\s+)?(?:HH:MM:SS\s+)?Idx\s")
+CLOCK = lazy(r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)$")
 
 
 @dataclass(slots=True)

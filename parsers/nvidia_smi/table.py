@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from parsers.contract import Line
 from parsers.event import Event, fact
 from parsers.nvidia_smi.device import ABSENT, Device, Found, number, pci_address, process_event
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 from parsers.wallclock import ctime
 
-BANNER = re.compile(r"\|\s*NVIDIA-SMI\s+\d")
-DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*(\d[\w.]*)")
-CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*(\d[\w.]*)")
-ADDRESS = re.compile(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\b")
-POWER = re.compile(r"(?P<draw>\d+(?:\.\d+)?) ?W\s*/\s*(?P<limit>\d+(?:\.\d+)?|N/A) ?W?")
-TEMPERATURE = re.compile(r"\b(?P<temp>\d{1,3})C\b")
-PSTATE = re.compile(r"\bP(?:1[0-5]|\d)\b")
-MEMORY = re.compile(r"(?P<used>\d+) ?MiB\s*/\s*(?P<total>\d+) ?MiB")
-UTILISATION = re.compile(r"(?P<util>\d{1,3})\s*%")
-PROCESS = re.compile(
+BANNER = lazy(r"\|\s*NVIDIA-SMI\s+\d")
+DRIVER = lazy(r"(?:Driver|KMD) Version:\s*(\d[\w.]*)")
+CUDA = lazy(r"CUDA (?:UMD )?Version:\s*(\d[\w.]*)")
+ADDRESS = lazy(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\b")
+POWER = lazy(r"(?P<draw>\d+(?:\.\d+)?) ?W\s*/\s*(?P<limit>\d+(?:\.\d+)?|N/A) ?W?")
+TEMPERATURE = lazy(r"\b(?P<temp>\d{1,3})C\b")
+PSTATE = lazy(r"\bP(?:1[0-5]|\d)\b")
+MEMORY = lazy(r"(?P<used>\d+) ?MiB\s*/\s*(?P<total>\d+) ?MiB")
+UTILISATION = lazy(r"(?P<util>\d{1,3})\s*%")
+PROCESS = lazy(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>.*?)\s+"
     r"(?P<memory>\d+ ?MiB|N/A)\s*\|"
 )
-FIRST_ROW = re.compile(r"(?P<index>\d+)\s+(?P<name>\S.*?)(?:\s+(?:On|Off|N/A))?$")
-INSTANCE = re.compile(r"\|\s*(?P<gpu>\d+)\s+(?P<gi>\d+)\s+(?P<ci>\d+)\s+(?P<dev>\d+)\s*\|")
+FIRST_ROW = lazy(r"(?P<index>\d+)\s+(?P<name>\S.*?)(?:\s+(?:On|Off|N/A))?$")
+INSTANCE = lazy(r"\|\s*(?P<gpu>\d+)\s+(?P<gi>\d+)\s+(?P<ci>\d+)\s+(?P<dev>\d+)\s*\|")
 
 
 def begins(text: str) -> bool:

@@ -8,19 +8,20 @@ from collections.abc import Iterator, Sequence
 from parsers.contract import Line
 from parsers.event import Actor, Event, fact
 from parsers.nvidia_smi.device import Found, pci_address
+from parsers.pattern import lazy
 
-NODE = re.compile(r"(?:GPU|NIC|mlx5_|CX)\w*$|NVME\d+$")
-HEADER = re.compile(r"\s*(?:GPU\d+\s+){1,}(?:\S.*)?$")
-ROW = re.compile(r"\s*(?P<node>GPU\d+|NIC\d+|mlx5_\w+)\s+(?P<cells>\S.*)$")
-CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV\d+|C2C|SOC|OK|CNS|GNS|TNS|NS|U|DR|NA|N/A$")
-P2P_TITLE = re.compile(r"(?:\$ )?nvidia-smi topo -p2p (?P<what>[rwnap]+)(?:\s+(?P<result>OK|CNS|GNS|TNS|NS|U|DR)\s*$)?")
-TOPO_TITLE = re.compile(r"(?:\$ )?nvidia-smi topo -m\b")
-LISTED = re.compile(r"GPU (?P<index>\d+): (?P<name>\S.*?)(?: \(UUID: (?P<uuid>GPU-[0-9a-fA-F-]+)\))?$")
-INSTANCE = re.compile(r"\s+MIG (?P<profile>\S+)\s+Device\s+(?P<number>\d+): \(UUID: (?P<uuid>MIG-[^)]+)\)")
-MODULE = re.compile(
+NODE = lazy(r"(?:GPU|NIC|mlx5_|CX)\w*$|NVME\d+$")
+HEADER = lazy(r"\s*(?:GPU\d+\s+){1,}(?:\S.*)?$")
+ROW = lazy(r"\s*(?P<node>GPU\d+|NIC\d+|mlx5_\w+)\s+(?P<cells>\S.*)$")
+CELL = lazy(r"X|SYS|NODE|PHB|PXB|PIX|NV\d+|C2C|SOC|OK|CNS|GNS|TNS|NS|U|DR|NA|N/A$")
+P2P_TITLE = lazy(r"(?:\$ )?nvidia-smi topo -p2p (?P<what>[rwnap]+)(?:\s+(?P<result>OK|CNS|GNS|TNS|NS|U|DR)\s*$)?")
+TOPO_TITLE = lazy(r"(?:\$ )?nvidia-smi topo -m\b")
+LISTED = lazy(r"GPU (?P<index>\d+): (?P<name>\S.*?)(?: \(UUID: (?P<uuid>GPU-[0-9a-fA-F-]+)\))?$")
+INSTANCE = lazy(r"\s+MIG (?P<profile>\S+)\s+Device\s+(?P<number>\d+): \(UUID: (?P<uuid>MIG-[^)]+)\)")
+MODULE = lazy(
     r"NVRM version: NVIDIA UNIX (?P<open>Open )?Kernel Module (?:for \S+ )?\s*(?P<version>\d+(?:\.\d+)+)"
 )
-PROC_PAIR = re.compile(r"(?P<key>Model|GPU UUID|Video BIOS|Bus Location|GPU Firmware):\s+(?P<value>\S.*?)\s*$")
+PROC_PAIR = lazy(r"(?P<key>Model|GPU UUID|Video BIOS|Bus Location|GPU Firmware):\s+(?P<value>\S.*?)\s*$")
 
 MAX_CELLS = 4_096
 

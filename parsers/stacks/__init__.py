@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 from parsers.stacks import faulthandler, gdb, pyspy_json, pyspy_text
 from parsers.stacks.dump import LINE_PREFIX, Found, walk
 from parsers.stacks.model import DumpError, Frame, Process, Thread, groups, role, signature
@@ -20,13 +21,13 @@ from parsers.stacks.waits import Wait, read_wait
 MAX_EVENT_FRAMES = 80
 """Frames in a thread's event; the inspect view has all."""
 
-STRONG = re.compile(
+STRONG = lazy(
     r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)"
     r"|(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call first\)"
     r"|Fatal Python error: |>>> Call stack dump #|Thread \d+ \((?:Thread 0x|LWP |process )|Timeout \(\d+:\d\d:\d\d"
     r"|#\d+ +0x[0-9a-fA-F]+ in .* \(|\[[^\]]{10,60}\] Pyspy dump for| *%Own +%Total"
 )
-WEAK = re.compile(
+WEAK = lazy(
     r' {2,}\S.* \(.+\)$|  File ".*", line (?:\d+|\?\?\?) in |Python v\d|Parent Process \d|-{40,}$|={40,}$'
     r"| {8,}(?:Arguments|Locals):| {12}\w+: |#\d+ +|Extension modules: |\[(?:New|Thread|Switching|Inferior|Current) "
     r"| *\d+\.\d+% +\d+\.\d+% |GIL: |  <no Python frame>|Using host libthread_db"
@@ -226,29 +227,29 @@ def _read_text(lines: Iterable[Line], source: str) -> Iterator[Found]:
     return walk(lines, source, grammars)
 
 
-PYSPY_LINES = re.compile(
+PYSPY_LINES = lazy(
     r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|\[[^\]]{10,60}\] Pyspy dump for"
     r"| *%Own +%Total|GIL: +\d+\.\d+%, Act"
 )
-PYSPY_CLAIMS = re.compile(
+PYSPY_CLAIMS = lazy(
     r"Process \d+: (?:\S|$)|Python v\d+\.\d+\.\d+ \(/|Parent Process \d+: "
     r'|Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)(?:\+gil)?\)(?:: "|$)'
     r"|Permission Denied: Try running again with elevated permissions|Error: Failed to get process executable name"
     r"|Error: Failed to find python version|Error: Failed to get stack traces| +%Own +%Total +OwnTime"
     r"|GIL: +\d+\.\d+%, Active: +\d"
 )
-FAULTHANDLER_LINES = re.compile(
+FAULTHANDLER_LINES = lazy(
     r"(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call"
     r"|Fatal Python error: |>>> Call stack dump"
 )
-FAULTHANDLER_CLAIMS = re.compile(
+FAULTHANDLER_CLAIMS = lazy(
     r"(?:Current thread|Thread) 0x[0-9a-fA-F]{8,16}(?: \[[^\]]*\])? \(most recent call first\):|Fatal Python error: "
     r"|Stack \(most recent call first\):|>>> Call stack dump #\d+ at |Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$"
     r"|Extension modules: \w"
     r'|  File "[^"]*", line (?:\d+|\?\?\?) in '
 )
-GDB_LINES = re.compile(r"Thread \d+ \((?:Thread 0x|LWP |process )|#\d+ +0x[0-9a-fA-F]+ in .* \(")
-GDB_CLAIMS = re.compile(
+GDB_LINES = lazy(r"Thread \d+ \((?:Thread 0x|LWP |process )|#\d+ +0x[0-9a-fA-F]+ in .* \(")
+GDB_CLAIMS = lazy(
     r"Thread \d+ \((?:Thread 0x[0-9a-fA-F]+ \()?(?:LWP|process) \d+\)?.{0,60}\):$"
     r"|#\d+ +0x[0-9a-fA-F]{8,16} in [^<]{1,400}\(.{0,2000}(?: from /\S+|\(\)| at \S+:\d+)$"
     r"|\[Thread debugging using libthread_db|Using host libthread_db library"
@@ -266,7 +267,7 @@ PARSERS = (
     StackDump(
         "pyspy_json",
         lambda head: 0.98 if pyspy_json.looks_like_dump(head) else 0.0,
-        re.compile(r"(?!)"),
+        lazy(r"(?!)"),
         pyspy_json.read_json,
     ),
     StackDump("faulthandler", lambda head: _share(head, FAULTHANDLER_LINES), FAULTHANDLER_CLAIMS, _read_text),

@@ -6,11 +6,11 @@ it), so every grammar sees every line; the first that takes it wins.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from parsers.contract import Line, Trouble
+from parsers.pattern import lazy
 from parsers.stacks.model import DumpError, Frame, Process, Thread
 
 MAX_FRAMES = 2_000
@@ -21,7 +21,7 @@ MAX_FRAME_CHARS = 16_384
 
 # `(EngineCore pid=17465) `, Ray's `(Worker pid=3, ip=1.2.3.4) `, docker compose's `sglang-1  | `: what a server or a
 # supervisor writes before every line.
-LINE_PREFIX = re.compile(r"(?:\([A-Za-z][\w.]{0,40}(?: [\w.=]{1,40})?(?: ?pid=\d+)[^()]{0,60}\) ?|[\w.-]{1,60} +\| ?)")
+LINE_PREFIX = lazy(r"(?:\([A-Za-z][\w.]{0,40}(?: [\w.=]{1,40})?(?: ?pid=\d+)[^()]{0,60}\) ?|[\w.-]{1,60} +\| ?)")
 
 Found = Process | DumpError | Trouble
 

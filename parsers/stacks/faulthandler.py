@@ -9,27 +9,26 @@ above.
 
 from __future__ import annotations
 
-import re
-
 from parsers.contract import Line
+from parsers.pattern import lazy
 from parsers.stacks.dump import Dump
 from parsers.stacks.model import Frame, Process, Thread, looks_native
 from parsers.wallclock import ctime
 
-FATAL = re.compile(r"Fatal Python error: (?P<reason>.*)")
-TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!")
-THREAD = re.compile(
+FATAL = lazy(r"Fatal Python error: (?P<reason>.*)")
+TIMEOUT = lazy(r"Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!")
+THREAD = lazy(
     r"(?P<current>Current thread|Thread) (?P<id>0x[0-9a-fA-F]+)(?: \[(?P<name>[^\]]*)\])?"
     r"(?: (?P<gil>\(idle\)|\(garbage-collecting\)))? \(most recent call first\):"
 )
-STACK = re.compile(r"Stack \(most recent call first\):")
-C_STACK = re.compile(r"Current thread's C stack trace \(most recent call first\):")
-FRAME = re.compile(r'  ?(?: {1,6})?File "(?P<file>[^"]*)", line (?P<line>\d+|\?\?\?),? in (?P<function>.+)$')
-C_FRAME = re.compile(r'  Binary file "(?P<file>[^"]*)",? at (?P<symbol>[^ +]*)(?:\+0x[0-9a-f]+)?')
-NO_FRAME = re.compile(r"  <(?:no Python frame|tstate is freed|freed interpreter|invalid frame)>|  \.\.\.$")
-WATCHDOG = re.compile(r">>> Call stack dump #(?P<number>\d+) at (?P<time>.{10,40}?) due to (?P<reason>.*)")
-WATCHDOG_FILE = re.compile(r"VLLM_STACK_DUMP_for_(?P<role>\w+?)_(?P<pid>\d+)\.")
-TRAILER = re.compile(r"Extension modules: |={20,}$|Garbage-collecting$")
+STACK = lazy(r"Stack \(most recent call first\):")
+C_STACK = lazy(r"Current thread's C stack trace \(most recent call first\):")
+FRAME = lazy(r'  ?(?: {1,6})?File "(?P<file>[^"]*)", line (?P<line>\d+|\?\?\?),? in (?P<function>.+)$')
+C_FRAME = lazy(r'  Binary file "(?P<file>[^"]*)",? at (?P<symbol>[^ +]*)(?:\+0x[0-9a-f]+)?')
+NO_FRAME = lazy(r"  <(?:no Python frame|tstate is freed|freed interpreter|invalid frame)>|  \.\.\.$")
+WATCHDOG = lazy(r">>> Call stack dump #(?P<number>\d+) at (?P<time>.{10,40}?) due to (?P<reason>.*)")
+WATCHDOG_FILE = lazy(r"VLLM_STACK_DUMP_for_(?P<role>\w+?)_(?P<pid>\d+)\.")
+TRAILER = lazy(r"Extension modules: |={20,}$|Garbage-collecting$")
 
 
 class FaultHandler:

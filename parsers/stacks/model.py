@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
-ADDRESS = re.compile(r"0x[0-9a-fA-F]+$")
-SHARED_LIBRARY = re.compile(r"\.so(?:$|[.\d])|\.dylib$|^lib[\w+.-]*$")
+ADDRESS = lazy(r"0x[0-9a-fA-F]+$")
+SHARED_LIBRARY = lazy(r"\.so(?:$|[.\d])|\.dylib$|^lib[\w+.-]*$")
 NATIVE_SOURCE = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".rs", ".pyx", ".pxd", ".S", ".inc")
-QUALIFIER = re.compile(r"(?:.*\.)?(?P<bare>[^.]+)$")
+QUALIFIER = lazy(r"(?:.*\.)?(?P<bare>[^.]+)$")
 
 
 @dataclass(slots=True, frozen=True)

@@ -13,17 +13,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from parsers.contract import Line, Trouble
+from parsers.pattern import lazy
 from parsers.stacks.dump import MAX_FRAMES, MAX_THREADS, Found
 from parsers.stacks.model import Frame, Process, Thread, looks_native
 
 MAX_CHARS = 64 * 1024 * 1024
 MAX_NESTING = 64
-OPENING = re.compile(
+OPENING = lazy(
     r'\s*\[\s*(?:\{\s*"pid"\s*:|\{\s*"thread_id"\s*:|\{\s*"process_info"\s*:|\{[^{}\[\]]{0,300}"os_thread_id")'
 )
-FRAME_NAME = re.compile(r'\s*"name"\s*:')
-FRAME_FILE = re.compile(r'\s*"filename"\s*:')
-THREAD_MARK = re.compile(r'\s*"os_thread_id"\s*:')
+FRAME_NAME = lazy(r'\s*"name"\s*:')
+FRAME_FILE = lazy(r'\s*"filename"\s*:')
+THREAD_MARK = lazy(r'\s*"os_thread_id"\s*:')
 
 
 def looks_like_dump(head: str) -> bool:

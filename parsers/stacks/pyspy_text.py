@@ -10,45 +10,46 @@ from __future__ import annotations
 import re
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 from parsers.stacks.dump import Dump
 from parsers.stacks.model import DumpError, Frame, Process, Thread, looks_native
 from parsers.stamp import Stamp
 from parsers.wallclock import iso
 
-PROCESS = re.compile(r"Process (?P<pid>\d+):(?: (?P<command>.*))?$")
-PYTHON = re.compile(r"Python v(?P<version>\d[\w.+]*)(?: \(.*\))?$")
-PARENT = re.compile(r"Parent Process (?P<pid>\d+):")
-THREAD = re.compile(
+PROCESS = lazy(r"Process (?P<pid>\d+):(?: (?P<command>.*))?$")
+PYTHON = lazy(r"Python v(?P<version>\d[\w.+]*)(?: \(.*\))?$")
+PARENT = lazy(r"Parent Process (?P<pid>\d+):")
+THREAD = lazy(
     r'Thread (?P<id>0x[0-9a-fA-F]+|\d+|<?pid>?) \((?P<state>(?:active|idle)(?:\+gil)?)\)(?:: "(?P<name>.*)"?)?$'
 )
-SGLANG = re.compile(
+SGLANG = lazy(
     r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^\]]*\] (?:Pyspy|py-spy) dump for (?:PID )?(?P<pid>\d+)?"
 )
-SGLANG_FAILED = re.compile(r"(?:\[[^\]]{10,60}\] )?Pyspy failed to dump PID (?P<pid>\d+)\. Error: (?P<text>.*)")
-RULE = re.compile(r"-{40,}$")
-FILE_AND_LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)$")
-TOP_HEADER = re.compile(r" *%Own +%Total +OwnTime +TotalTime +Function")
-TOP_SUMMARY = re.compile(r"GIL: +\d+(?:\.\d+)?%, Active: +\d")
-TOP_COLLECTING = re.compile(r"Collecting samples from '(?P<command>.*)' \(python v(?P<version>[\w.+]+)\)")
-TOP_ROW = re.compile(r" *\d+(?:\.\d+)?% +\d+(?:\.\d+)?% +\S+ +\S+ +(?P<frame>\S.*)$")
+SGLANG_FAILED = lazy(r"(?:\[[^\]]{10,60}\] )?Pyspy failed to dump PID (?P<pid>\d+)\. Error: (?P<text>.*)")
+RULE = lazy(r"-{40,}$")
+FILE_AND_LINE = lazy(r"(?P<file>.+):(?P<line>\d+)$")
+TOP_HEADER = lazy(r" *%Own +%Total +OwnTime +TotalTime +Function")
+TOP_SUMMARY = lazy(r"GIL: +\d+(?:\.\d+)?%, Active: +\d")
+TOP_COLLECTING = lazy(r"Collecting samples from '(?P<command>.*)' \(python v(?P<version>[\w.+]+)\)")
+TOP_ROW = lazy(r" *\d+(?:\.\d+)?% +\d+(?:\.\d+)?% +\S+ +\S+ +(?P<frame>\S.*)$")
 
 ERRORS = (
-    (re.compile(r"(?:Error: )?Permission Denied: Try running again with elevated"), "permission"),
-    (re.compile(r"Error: Failed to (?:get process executable name|open process|find process)"), "not_found"),
-    (re.compile(r"Error: Failed to find python version"), "python_version"),
-    (re.compile(r"Error: (?:Unsupported version of Python|python version .* not supported)", re.I), "python_version"),
-    (re.compile(r"Error: Failed to (?:copy PyThreadState|find (?:a )?interpreter)", re.I), "python_version"),
-    (re.compile(r"Error: (?:Operation not permitted|Permission denied|EPERM)", re.I), "permission"),
-    (re.compile(r"Error: No such (?:process|file)", re.I), "not_found"),
-    (re.compile(r"Error: (?:Failed to|No python|Couldn't|Could not)"), "other"),
+    (lazy(r"(?:Error: )?Permission Denied: Try running again with elevated"), "permission"),
+    (lazy(r"Error: Failed to (?:get process executable name|open process|find process)"), "not_found"),
+    (lazy(r"Error: Failed to find python version"), "python_version"),
+    (lazy(r"Error: (?:Unsupported version of Python|python version .* not supported)", re.I), "python_version"),
+    (lazy(r"Error: Failed to (?:copy PyThreadState|find (?:a )?interpreter)", re.I), "python_version"),
+    (lazy(r"Error: (?:Operation not permitted|Permission denied|EPERM)", re.I), "permission"),
+    (lazy(r"Error: No such (?:process|file)", re.I), "not_found"),
+    (lazy(r"Error: (?:Failed to|No python|Couldn't|Could not)"), "other"),
 )  # fmt: skip
 CAUSES = (
-    (re.compile(r"Failed to suspend process|unexpected waitpid result .*SIGSTOP"), "stopped_process"),
-    (re.compile(r"Operation not permitted|Permission denied|\bEPERM\b|os error 1\b|os error 13\b"), "permission"),
-    (re.compile(r"No such process|os error 3\b"), "not_found"),
+    (lazy(r"Failed to suspend process|unexpected waitpid result .*SIGSTOP"), "stopped_process"),
+    (lazy(r"Operation not permitted|Permission denied|\bEPERM\b|os error 1\b|os error 13\b"), "permission"),
+    (lazy(r"No such process|os error 3\b"), "not_found"),
 )
-ERROR_PID = re.compile(r"Pid\((\d+)\)|\bto (\d+)$")
-CAUSE_LINE = re.compile(r" +(?:\d+: )?\S|Caused by:|Stack backtrace:|$")
+ERROR_PID = lazy(r"Pid\((\d+)\)|\bto (\d+)$")
+CAUSE_LINE = lazy(r" +(?:\d+: )?\S|Caused by:|Stack backtrace:|$")
 
 
 def is_error_text(head: str) -> bool:

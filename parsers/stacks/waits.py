@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from parsers.pattern import lazy
 from parsers.stacks.model import ADDRESS, Frame
 
 WAITS = (
@@ -26,13 +27,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-CUDA_WAIT = re.compile(
+CUDA_WAIT = lazy(
     r"(?:cu|cuda|hip)(?:Ctx|Stream|Event|Device|Thread)(?:Synchronize|WaitEvent)|(?:cu|cuda|hip)Memcpy\w*|"
     r"(?:cu|cuda)Memset\w*|(?:cu|cuda|hip)(?:MemFree|Free|FreeHost|HostUnregister)(?:Host)?$|"
     r"(?:cu|cuda)Launch\w+|(?:cu|cuda)Graph(?:Launch|Exec\w*)|(?:cu|cuda)Module(?:Load|Unload)\w*|"
     r"(?:cu|cuda)(?:Ctx(?:Create|Destroy|SetCurrent)|DevicePrimaryCtx|Init)\w*|cuLibraryLoad\w*"
 )
-COLLECTIVE_NATIVE = re.compile(
+COLLECTIVE_NATIVE = lazy(
     r"c10d::|ProcessGroup(?:NCCL|Gloo|MPI|UCC)|^nccl(?!_?Proxy)[A-Z_]|^p?nccl[A-Z]|gloo::|TCPStore|bootstrap(?:AllGather|Init)"
     r"|^MPI_|^nvshmem|^rccl"
 )
@@ -68,16 +69,16 @@ IDLE_FILES = ("concurrent/futures/thread.py", "tqdm/_monitor.py", "asyncio/base_
 HTTP_FILES = ("http/client.py", "urllib/request.py", "urllib3/", "requests/", "huggingface_hub/", "httpx/", "httpcore/",
               "aiohttp/client", "hf_transfer", "hf_xet", "botocore/", "boto3/", "modelscope/hub", "smart_open/",
               "runai_model_streamer", "gcsfs/", "s3fs/")  # fmt: skip
-DOWNLOAD_NAMES = re.compile(r"download|urlretrieve|urlopen|snapshot_|http_get|xet_get|get_cubin|get_artifact|fetch_")
-COMPILE = re.compile(
+DOWNLOAD_NAMES = lazy(r"download|urlretrieve|urlopen|snapshot_|http_get|xet_get|get_cubin|get_artifact|fetch_")
+COMPILE = lazy(
     r"ninja|nvcc|ptxas|cicc|\bjit|jit_|_jit|compil|cpp_extension|inductor|triton|build_and_load|build_ext|cubin|nvrtc"
     r"|gen_\w+_module|tilelang|deep_gemm|cute/|/dsl/|llvm|make_ir|make_llir|make_ptx|autotun|mlir",
     re.IGNORECASE,
 )
-COMPILE_NATIVE = re.compile(r"nvrtc|nvPTX|nvJitLink|llvm::|mlir::|libtriton|libnvrtc|libLLVM|libnvJitLink|cuLink\w+")
+COMPILE_NATIVE = lazy(r"nvrtc|nvPTX|nvJitLink|llvm::|mlir::|libtriton|libnvrtc|libLLVM|libnvJitLink|cuLink\w+")
 CHILD_NAMES = _words("wait4 waitpid waitid os_waitpid os_wait4")
 SUBPROCESS_FILES = ("subprocess.py", "multiprocessing/popen", "multiprocessing/process.py")
-FILE_LOCK_NAMES = re.compile(r"^(?:flock|fcntl_flock|lockf|_poll_until_acquired|_acquire_level|fcntl_lockf)$")
+FILE_LOCK_NAMES = lazy(r"^(?:flock|fcntl_flock|lockf|_poll_until_acquired|_acquire_level|fcntl_lockf)$")
 FILE_LOCK_FILES = ("filelock/", "file_baton.py", "fasteners/", "portalocker/", "_filelock.py")
 FILE_IO_NAMES = _words(
     "open open64 openat openat64 pread pread64 preadv preadv2 fsync fdatasync io_getevents io_submit readahead stat "
@@ -102,8 +103,8 @@ QUEUE_FILES = ("queue.py", "multiprocessing/queues.py")
 CUDA_SYNC_PYTHON = _words("synchronize _to_list tolist item _local_scalar_dense cpu is_nonzero nonzero")
 CUDA_SYNC_FILES = ("torch/cuda", "cuda/streams", "streams.py", "gpu_model_runner", "async_utils", "model_runner",
                    "torch/_tensor.py", "cupy/", "torch/accelerator")  # fmt: skip
-DRIVER_THREAD = re.compile(r"cuda-Evt|cuda\d{6,}|pt_nccl_|pt_autograd|NCCL Progress|NCCL Service|nv-|jemalloc_bg")
-WATCHER = re.compile(
+DRIVER_THREAD = lazy(r"cuda-Evt|cuda\d{6,}|pt_nccl_|pt_autograd|NCCL Progress|NCCL Service|nv-|jemalloc_bg")
+WATCHER = lazy(
     r"monitor|watchdog|watch_|heartbeat|signal_?callback|_idle|keep_?alive|liveness|metrics_loop|reporter"
 )
 SOCKET_FILES = ("zmq/", "socket.py", "ssl.py", "selectors.py", "connection.py", "http/", "uvloop", "asyncio/", "grpc/",

@@ -6,24 +6,25 @@ the art (`desc: 14%| | 1/7 [..`), FlashInfer's `[AutoTuner]: Tuning op: 3/12 pro
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from parsers.pattern import lazy
 
 MARKS = ("%|", "% Completed |", "it/s", "s/it", "profile/s")
 
-_BAR = re.compile(
+_BAR = lazy(
     r"(?:(?P<name>[^\r|%]{0,300}?):? {0,8})?(?P<percent>\d{1,3})%(?: Completed)? ?\|(?P<art>[^|\r]{0,400})"
     r"(?:\| {0,2}|(?<=\s)|[. ]{1,12})(?P<done>\d[\d.,]{0,12}[kKMGT]?i?B?)/(?P<total>\d[\d.,]{0,12}[kKMGT]?i?B?|\?)"
     r"(?: \[(?P<clock>[\d:?]{1,12})<)?"
 )
-_COMPLETED = re.compile(
+_COMPLETED = lazy(
     r"(?P<name>[^\r|%]{0,300}?):? {0,8}(?P<percent>\d{1,3})% Completed \| (?P<done>\d+)/(?P<total>\d+)"
 )
-_COUNT = re.compile(
+_COUNT = lazy(
     r"(?P<name>\[Auto[Tt]uner\]: Tuning .{1,200}?): {1,4}(?:\d{1,3}%\|[^|]{0,200}\| )?(?P<done>\d+)/(?P<total>\d+)"
 )
-_BARE = re.compile(r"(?P<name>[^\r|%]{1,300}?): {1,8}(?P<percent>\d{1,3})% (?P<done>\d+)/(?P<total>\d+) \[")
-_DETAIL = re.compile(r" ?\((?:[^()]{0,80}=[^()]{0,80})\)")
+_BARE = lazy(r"(?P<name>[^\r|%]{1,300}?): {1,8}(?P<percent>\d{1,3})% (?P<done>\d+)/(?P<total>\d+) \[")
+_DETAIL = lazy(r" ?\((?:[^()]{0,80}=[^()]{0,80})\)")
 _UNITS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from parsers.cuda_errors import ERRORS, decode
+from parsers.pattern import lazy
 
 MARKS = (
     "CUDA error", "Cuda error", "cuda error", "CUDA driver error", "cudaError", "CUDA_ERROR_", "CUBLAS_STATUS_",
@@ -17,17 +18,17 @@ MARKS = (
     "NVIDIA driver on your system is too old", "device-side assert", "Assertion `", "re-initialize CUDA",
 )  # fmt: skip
 
-_SIGN = re.compile("|".join(re.escape(mark) for mark in MARKS))
-_NAME = re.compile(
+_SIGN = lazy("|".join(re.escape(mark) for mark in MARKS))
+_NAME = lazy(
     r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_[A-Z_]{3,60}|CU(?:BLAS|DNN|SPARSE|SOLVER)_STATUS_[A-Z_]{3,60})\b"
 )
-_TEXT = re.compile(
+_TEXT = lazy(
     r"(?:CUDA|Cuda|cuda) error(?: \(?(?P<where>[\w./\-]{1,200}:\d+)\)?:?)?(?:: | ')(?P<text>[^'\n]{3,160})|"
     r"Error \[CUDA\]: (?P<triton>.{3,160})"
 )
-_NUMBER = re.compile(r"\b(?:Error|error|returned|code) (\d{1,3})\b(?:: (.{3,120}))?")
-_CALL = re.compile(r"when calling [`'](\w{3,80})|(?<![\w])(cu(?:da|blas|dnn)?[A-Z]\w{3,60})(?=\()")
-_ASSERT = re.compile(
+_NUMBER = lazy(r"\b(?:Error|error|returned|code) (\d{1,3})\b(?:: (.{3,120}))?")
+_CALL = lazy(r"when calling [`'](\w{3,80})|(?<![\w])(cu(?:da|blas|dnn)?[A-Z]\w{3,60})(?=\()")
+_ASSERT = lazy(
     r"(?P<file>\S{1,300}\.(?:cuh?|h|cpp)):\d+: (?P<call>.{1,300}?): block: \[\d+,\d+,\d+\], "
     r"thread: \[\d+,\d+,\d+\] Assertion"
 )

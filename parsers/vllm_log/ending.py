@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from parsers.pattern import lazy
 
 KILLED_MARKS = ("Killed", "Illegal instruction", "Aborted", "Segmentation fault", "Bus error", "core dumped",
                 "Trace/breakpoint trap", "Fatal Python error", "exit code 1", "exit status 1",
@@ -13,21 +14,21 @@ _SIGNALS = {
     "Segmentation fault": ("SIGSEGV", 139), "Bus error": ("SIGBUS", 135), "Trace/breakpoint trap": ("SIGTRAP", 133),
 }  # fmt: skip
 _WORD = "|".join(_SIGNALS)
-_BARE = re.compile(rf"(?:.{{0,4000}}\])?\s*(?P<word>{_WORD})(?: \(core dumped\))?\.?$")
-_SHELL = re.compile(rf".{{0,400}}?line \d+: +\d+ (?P<word>{_WORD})\b")
-_FATAL = re.compile(rf"Fatal Python error: (?P<word>{_WORD})")
-_CODE = re.compile(r".{0,200}?(?:exit code|exit status|exited with code) (?P<code>1[3-5]\d)\b")
+_BARE = lazy(rf"(?:.{{0,4000}}\])?\s*(?P<word>{_WORD})(?: \(core dumped\))?\.?$")
+_SHELL = lazy(rf".{{0,400}}?line \d+: +\d+ (?P<word>{_WORD})\b")
+_FATAL = lazy(rf"Fatal Python error: (?P<word>{_WORD})")
+_CODE = lazy(r".{0,200}?(?:exit code|exit status|exited with code) (?P<code>1[3-5]\d)\b")
 _BY_CODE = {code: signal for signal, code in _SIGNALS.values()}
 
 USAGE_MARKS = ("usage: ", "Usage: ", ": error: ", "Error: ")
-_USAGE = re.compile(r"(?:usage|Usage): \S")
-_REFUSED = re.compile(r"(?P<program>[\w.\-]{1,80}(?: [\w.\-]{1,80}){0,3}): error: (?P<message>.{1,2000})")
-_CLICK = re.compile(r"Error: (?P<message>(?:No such|Invalid value|Missing|Got unexpected|Option|Unknown).{1,1000})")
-_SERVERS = re.compile(r"(?:vllm|sglang|api_server|launch_server|trtllm|python|tritonserver|run_batch|benchmark)")
+_USAGE = lazy(r"(?:usage|Usage): \S")
+_REFUSED = lazy(r"(?P<program>[\w.\-]{1,80}(?: [\w.\-]{1,80}){0,3}): error: (?P<message>.{1,2000})")
+_CLICK = lazy(r"Error: (?P<message>(?:No such|Invalid value|Missing|Got unexpected|Option|Unknown).{1,1000})")
+_SERVERS = lazy(r"(?:vllm|sglang|api_server|launch_server|trtllm|python|tritonserver|run_batch|benchmark)")
 
 REQUEST_MARKS = tuple(f'HTTP/{version}{quote} {digit}' for version in ("1.1", "1.0", "2") for quote in ('"', '\\"')
                       for digit in "45")  # fmt: skip
-_ACCESS = re.compile(
+_ACCESS = lazy(
     r"(?:\S{1,100} - )?\"(?P<method>[A-Z]{3,8}) (?P<path>\S{1,2000}) HTTP/[\d.]{1,4}\" (?P<status>\d{3})\b"
 )
 

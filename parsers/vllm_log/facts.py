@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from parsers.pattern import lazy
 from parsers.vllm_log.rule import Template, template
 
 _MOST_TEXT = 65_536
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|CREDENTIAL", re.IGNORECASE)
+_SECRET = lazy(r"TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|CREDENTIAL", re.IGNORECASE)
 
 
 def _fact(pattern: str, *marks: str, **facts: str) -> Template:
@@ -48,11 +49,11 @@ FACTS: tuple[Template, ...] = (
     _fact(r"vLLM Version (?P<_v>\S{1,60})", "vLLM Version ", vllm__server_version="_v"),
 )  # fmt: skip
 
-ENGINE_LINE = re.compile(
+ENGINE_LINE = lazy(
     r"Initializing an? (?:(?P<engine>V[01]) )?LLM engine \(v(?P<version>[^)]{1,120})\) with config: (?P<config>.*)",
     re.DOTALL,
 )
-ARGS_LINE = re.compile(
+ARGS_LINE = lazy(
     r"(?:non-default args: |args: Namespace\(|server_args=ServerArgs\(|server_args=)(?P<config>.*)", re.DOTALL
 )
 CONFIG_MARKS = ("LLM engine (v", "non-default args: ", "args: Namespace(", "server_args=")
@@ -91,15 +92,15 @@ _INNER = {
 }  # fmt: skip
 _EMPTY = frozenset({"None", "", "{}", "[]", "auto"})
 
-_ENV = re.compile(
+_ENV = lazy(
     r"(?:\+ )?(?:export |declare -x |ENV )?(?P<name>(?:VLLM|NCCL|CUDA|TORCH|PYTORCH|FLASHINFER|HF|SGLANG|SGL|RAY|GLOO|"
     r"UCX|NVSHMEM|OMP|TRITON|TRTLLM|TLLM|NVIDIA|LMCACHE|CUTE)_[A-Z0-9_]{2,80})=(?P<value>\"[^\"]{0,400}\"|'[^']{0,400}'|\S{0,400})$"
 )
-_ENV_USED = re.compile(
+_ENV_USED = lazy(
     r"(?:via|because|set by environment to|environment variable) (?P<name>[A-Z][A-Z0-9_]{4,80})="
     r"(?P<value>[\w./:\-]{1,200})"
 )
-_ENV_UNKNOWN = re.compile(r"Unknown vLLM environment variable detected: (VLLM_[A-Z_0-9]{1,80})")
+_ENV_UNKNOWN = lazy(r"Unknown vLLM environment variable detected: (VLLM_[A-Z_0-9]{1,80})")
 
 
 

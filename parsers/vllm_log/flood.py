@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from parsers.event import Event
+from parsers.pattern import lazy
 
 LIMITS = {"record": 1_000, "request": 1_000, "request_aborted": 1_000, "exception": 200, "cuda_error": 100,
           "shm_broadcast_wait": 1_000, "download": 1_000, "jit": 1_000, "fact": 1_000}  # fmt: skip
 _DEFAULT = 2_000
 _MOST_KEYS = 20_000
-_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)*|[0-9a-f]{16,}")
+_VARYING = lazy(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)*|[0-9a-f]{16,}")
 
 
 def shape(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from parsers.contract import Line
 from parsers.event import Actor, Event, fact
+from parsers.pattern import lazy
 from parsers.vllm_log import bars, cuda_error, ending, facts, traceback
 from parsers.vllm_log.flood import Flood
 from parsers.vllm_log.record import ALARMING, Record, plain, split
@@ -24,8 +25,8 @@ looked for: further on, such lines are not passed on to the parser (no mark is r
 _CPP_MARKS = (".cpp:", " torch/")
 _RECORD_MARKS = ("WARN", "ERROR", "CRITICAL", *_CPP_MARKS)
 _FROM_EXCEPTION = frozenset({"rpc_timeout", "process_died", "engine_dead", "shm_broadcast_wait", "download"})
-_FAILED_PROCS = re.compile(r"Failed core proc\(s\): \{([^}]{0,400})\}")
-_PROC = re.compile(r"'([\w./\-]{1,80})': (-?\d{1,5})")
+_FAILED_PROCS = lazy(r"Failed core proc\(s\): \{([^}]{0,400})\}")
+_PROC = lazy(r"'([\w./\-]{1,80})': (-?\d{1,5})")
 
 
 class Census(Protocol):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from parsers.pattern import lazy
 from parsers.vllm_log import traceback
 from parsers.vllm_log.bars import read_bar
 from parsers.vllm_log.record import CORE, plain
@@ -13,47 +12,47 @@ _FRONT = (
     r"(?:\[[\w./:@\- ]{1,120}\] ?){0,3}(?:[\w.\-]{1,60}: )?"
 )
 _DECORATED = r"(?:\((?:[A-Za-z][\w.:\-]{0,120},? )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[^)\s]{1,64})?\) ?)"
-_VLLM_LINE = re.compile(
+_VLLM_LINE = lazy(
     rf"{_FRONT}{_DECORATED}{{0,4}}(?:\[[\w.:@\-]{{1,80}}\] ?)?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"(?:\d\d-\d\d \d\d:\d\d:\d\d )?\[?[\w./<>-]{1,200}\.pyx?:\d{1,6}\]"
 )
-_PROCESS = re.compile(
+_PROCESS = lazy(
     rf"{_FRONT}{_DECORATED}{{0,4}}\((?:APIServer|ApiServer|EngineCore|Worker|VllmWorker|VllmWorkerProcess|MainProcess|"
     r"RayWorkerWrapper|RayWorkerProc|DPCoordinator|RayTrainWorker|ServeReplica)[\w:.\-]{0,120}"
     r"(?: rank=\d{1,6})?,? pid=\d{1,10}(?:, ip=[^)\s]{1,64})?\)"
 )
-_JSON_LINE = re.compile(
+_JSON_LINE = lazy(
     r"\s{0,8}\{\"asctime\": \"[^\"]{1,60}\", \"levelname\": \"|.{0,80}\{[^{}]{0,400}\"levelname\": \"[A-Z]"
 )
-_UVICORN = re.compile(
+_UVICORN = lazy(
     r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL): {4,9}(?:\S{1,100} - \"|Started server|Waiting for|Application|Uvicorn|"
     r"Shutting|Finished server|Exception in ASGI|Will watch|Started reloader)|(?:ERROR|WARNING): {2,9}Exception in ASGI"
 )
-_TORCH = re.compile(
+_TORCH = lazy(
     r"(?:\[rank\d{1,6}\]: ?)?(?:\[[WE]\d{0,4} ?(?:\d\d:\d\d:\d\d\.\d+ )?(?!ProcessGroup)[\w/]{1,100}\."
     r"(?:cpp|cc|cu|h):\d+\]|[WE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ torch/)"
 )
-_LOGGER = re.compile(
+_LOGGER = lazy(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - (?:INFO|WARNING|ERROR|DEBUG) - (?:[\w./]{1,80}\.py:\d+ - )?flashinfer"
 )
-_WORDS = re.compile(
+_WORDS = lazy(
     r"No available shared memory broadcast block|Triton is installed|Triton not installed|INFO \[\w+\.py:\d+\]|"
     r"(?:vllm|sglang|api_server\.py|launch_server\.py|trtllm-serve)(?: \w+)?: error: |"
     r"\[AutoTuner\]: Tuning |DeepEP dispatch |LMCache (?:INFO|WARNING|ERROR|DEBUG): |"
     r"Process (?:EngineCore|SpawnProcess|VllmWorker)"
 )
-_TRACING = re.compile(
+_TRACING = lazy(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z {1,4}(?:DEBUG|INFO|WARN|ERROR) "
     r"(?:core|engine|worker|api|llm|vllm|sglang|"
     r"dynamo|async_llm|model|gpu_|kv_|loggers)[\w.:]{0,120}: "
 )
-_ENDINGS = re.compile(
+_ENDINGS = lazy(
     r"(?:Killed|Aborted|Illegal instruction|Segmentation fault|Bus error)(?: \(core dumped\))?\s*$|usage: \w+ |"
     r"terminate called after throwing|nvcc fatal +:|ptxas fatal"
 )
-_SGLANG = re.compile(r"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:DP|TP|PP|EP)\d+){0,4}\] ")
+_SGLANG = lazy(r"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:DP|TP|PP|EP)\d+){0,4}\] ")
 
-_FOREIGN = re.compile(
+_FOREIGN = lazy(
     r"(?m)^(?:\[ *\d{1,8}\.\d{6}\] |\w{3} +\d{1,2} \d\d:\d\d:\d\d \S+ kernel: |# HELP |# TYPE |Process \d+: |"
     r"Thread (?:\d+|0x\w+) \(|\+-{20,}\+|Collecting environment information|\|? ?NVIDIA-SMI |==============NVSMI LOG|"
     r"PyTorch version: |Current thread 0x\w+ \(most recent|\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d\] \[\w+\] )"

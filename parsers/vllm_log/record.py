@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from parsers.event import NOBODY, Actor
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 LONGEST = 65_536
@@ -28,52 +29,52 @@ _ALIASES = {
     "WARN": "WARNING", "FATAL": "CRITICAL", "TRACE": "DEBUG",
 }  # fmt: skip
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|\^\[\[[0-9;]{1,12}m")
+_ANSI = lazy(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|\^\[\[[0-9;]{1,12}m")
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|^[A-Z]{1,7})"
 _FILE = r"(?P<file>[\w./<>-]{1,200}\.pyx?):(?P<line>\d{1,6})"
-CORE = re.compile(rf"{_LEVEL} (?P<when>\d\d-\d\d \d\d:\d\d:\d\d) \[?{_FILE}\] ?")
+CORE = lazy(rf"{_LEVEL} (?P<when>\d\d-\d\d \d\d:\d\d:\d\d) \[?{_FILE}\] ?")
 # Without a time: a logging format that people set to make output comparable.
-_TIMELESS = re.compile(rf"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \[{_FILE}\] ?")
-DECORATION = re.compile(
+_TIMELESS = lazy(rf"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \[{_FILE}\] ?")
+DECORATION = lazy(
     r"\((?:(?P<proc>[A-Za-z][\w.:\-]{0,120}),? )?(?:rank=(?P<rank>\d{1,6}) )?pid=(?P<pid>\d{1,10})"
     r"(?:, ip=(?P<ip>[^)\s]{1,64}))?\) ?"
 )
 # What transports and people put in front: compose (`name-1  | `), kubectl (`[pod/x/y] `), a host tag, a bullet.
 _FRONT = r"(?:[\w./\-]{0,80} *\| ?|\[[\w./:@\-]{1,120}\] ?|\[S\] )?"
-_LEAD = re.compile(rf"\s{{0,8}}{_FRONT}(?=\([A-Za-z]|\(pid=)")
-_PIPE = re.compile(r"[\w.\-]{0,80} *\| (?!\d+/\d)")
-_RANK = re.compile(r"\[rank(\d{1,6})\]: ?")
-_UVICORN = re.compile(r"(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL): {2,9}(?P<message>.*)")
-_CPP = re.compile(
+_LEAD = lazy(rf"\s{{0,8}}{_FRONT}(?=\([A-Za-z]|\(pid=)")
+_PIPE = lazy(r"[\w.\-]{0,80} *\| (?!\d+/\d)")
+_RANK = lazy(r"\[rank(\d{1,6})\]: ?")
+_UVICORN = lazy(r"(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL): {2,9}(?P<message>.*)")
+_CPP = lazy(
     r"\[(?P<level>[VDIWEFC])(?:(?P<date>\d{3,4}) (?P<time>\d\d:\d\d:\d\d(?:\.\d{1,9})?))? (?:\d+ )?"
     r"(?P<file>[\w./\-]{1,200}\.(?:cpp|cc|cu|h|hpp|cxx)):(?P<line>\d{1,6})\] ?"
 )
-_GLOG = re.compile(
+_GLOG = lazy(
     r"(?P<level>[VDIWEFC])(?P<date>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{1,9}) +(?P<pid>\d{1,10}) "
     r"(?P<file>[\w./\-<>]{1,200}):(?P<line>\d{1,6})\] ?"
 )
-_LOGGING = re.compile(
+_LOGGING = lazy(
     r"(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,6})?) (?:-|\|) (?:(?P<name>[\w.\-]{1,80}) - )?"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|WARN) {0,4}(?:-|\|) "
     r"(?:(?P<file>[\w./\-]{1,200}\.py):(?P<line>\d{1,6}) - )?(?:(?P<logger>[A-Za-z][\w.]{1,80}): )?"
 )
 # Dynamo's workers print vLLM's and SGLang's records through Rust's tracing format.
-_TRACING = re.compile(
+_TRACING = lazy(
     r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z) {1,4}(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR) "
     r"(?P<name>[A-Za-z_][\w.:]{0,120}): "
 )
-_STAMPED = re.compile(
+_STAMPED = lazy(
     r"\[(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[,.]\d{1,6})?)(?P<ranks>(?: [A-Z]{1,6}\d{1,4}){0,6})"
     r"(?: [\w.]{1,60}\.py:\d{1,6})?\] "
 )
-_TRTLLM = re.compile(
+_TRTLLM = lazy(
     r"\[(?P<when>\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d)\] \[TRT-LLM\] (?:\[RANK (?P<rank>\d+)\] ?)?\[(?P<level>[VDIWEF])\] ?"
 )
-_TRTLLM_CPP = re.compile(r"\[TensorRT-LLM\]\[(?P<level>[A-Z]{4,8})\] ?(?:\[RANK (?P<rank>\d+)\] ?)?")
-_BASIC = re.compile(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<name>[A-Za-z_][\w.]{0,80}):(?P<message>.*)")
-_NAMED = re.compile(r"(?P<name>LMCache|Mooncake|NIXL) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL): ")
-_DATE = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
+_TRTLLM_CPP = lazy(r"\[TensorRT-LLM\]\[(?P<level>[A-Z]{4,8})\] ?(?:\[RANK (?P<rank>\d+)\] ?)?")
+_BASIC = lazy(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<name>[A-Za-z_][\w.]{0,80}):(?P<message>.*)")
+_NAMED = lazy(r"(?P<name>LMCache|Mooncake|NIXL) (?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL): ")
+_DATE = lazy(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
 
 
 @dataclass(slots=True)

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from parsers.pattern import lazy
+
 _WHOLE = frozenset({"pid", "rank", "exit_code", "status", "done", "total", "tokens", "warps"})
 _REAL = frozenset({"seconds", "gib", "prompt_tps", "generation_tps", "running", "waiting", "kv_usage"})
-_GROUP = re.compile(r"\A\(\?P<\w+>")
-_FIRST_WORD = re.compile(r"[A-Za-z][\w'/&\-]*(?= )")
+_GROUP = lazy(r"\A\(\?P<\w+>")
+_FIRST_WORD = lazy(r"[A-Za-z][\w'/&\-]*(?= )")
 
 
 @dataclass(slots=True, frozen=True)
@@ -55,7 +57,7 @@ def template(
     kind: str, pattern: str, *marks: str, facts: Mapping[str, str] | None = None, **fields: Any
 ) -> Template:
     """A template; without `marks` the pattern's own literal head is the mark."""
-    return Template(kind, re.compile(pattern), marks or (_literal_head(pattern),), fields, facts or {})
+    return Template(kind, lazy(pattern), marks or (_literal_head(pattern),), fields, facts or {})
 
 
 def _literal_head(pattern: str) -> str:

@@ -7,18 +7,18 @@ both throughputs were zero twice, so a standing engine shows one such line and t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 
 EVERY = 100
-_VLLM = re.compile(
+_VLLM = lazy(
     r"Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs"
 )
-_WAITING = re.compile(r"(?:Waiting|Pending): (\d+) reqs")
-_USAGE = re.compile(r"KV cache usage: ([\d.]+)%")
+_WAITING = lazy(r"(?:Waiting|Pending): (\d+) reqs")
+_USAGE = lazy(r"KV cache usage: ([\d.]+)%")
 VLLM_MARK = "Avg prompt throughput"
 
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from parsers.pattern import lazy
+
 Key = tuple[object, ...]
 Where = TypeVar("Where")
 """Whatever the caller wants to be told about the place of the last frame."""
@@ -30,19 +32,19 @@ _ADOPT = 4
 """Lines within which a line without prefix ends the one traceback open under a prefix: pastes lose prefixes."""
 
 _HEAD = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s{0,40}(?:\| {0,8})?File "([^"]{1,400})", line (\d{1,7})(?:, in (.{1,200}))?$')
-_FINAL = re.compile(r"(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,120})(?::(?: (?P<message>.*))?)?$", re.DOTALL)
-_SUFFIX = re.compile(
+_FRAME = lazy(r'\s{0,40}(?:\| {0,8})?File "([^"]{1,400})", line (\d{1,7})(?:, in (.{1,200}))?$')
+_FINAL = lazy(r"(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,120})(?::(?: (?P<message>.*))?)?$", re.DOTALL)
+_SUFFIX = lazy(
     r"(?:Error|Exception|Interrupt|Exit|Iteration|Expired|Group|Empty|Full|Timeout|Failure|Fault|Cancelled|IsEnabled|"
     r"Again|NotFound|Unavailable|Refused|Closed|Overflow|Died|Dead)$"
 )
-_LOOSE = re.compile(r"(?:E {3,}| {0,8}- | {0,8}(?:\| {0,8})?)")
+_LOOSE = lazy(r"(?:E {3,}| {0,8}- | {0,8}(?:\| {0,8})?)")
 _NOT_TYPES = frozenset(
     {"Error", "Exception", "Warning", "Note", "Hint", "Process", "Command", "Output", "Info", "Debug", "Failed",
      "Reason", "Exit"}
 )  # fmt: skip
-_THROWN = re.compile(r"terminate called after throwing an instance of '([^']{1,200})'")
-_WHAT = re.compile(r"\s*what\(\): +(.*)")
+_THROWN = lazy(r"terminate called after throwing an instance of '([^']{1,200})'")
+_WHAT = lazy(r"\s*what\(\): +(.*)")
 
 
 @dataclass(slots=True)
