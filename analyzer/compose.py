@@ -181,10 +181,15 @@ def _remedy(remedy: Remedy, candidate: Candidate, bundle: Bundle) -> RemedyNote:
                 held = "held" if any(f.value == value for f in known) else "failed"
         elif by_id[target].answer is Answer.SEEN:
             held = "held"
-        elif by_id[target].answer is Answer.ABSENT:
+        elif by_id[target].answer is Answer.ABSENT and _tried(remedy, bundle):
             held = "failed"
     return RemedyNote(do=remedy.do, verify=remedy.verify, verified=held, grade=remedy.grade, evidence=remedy.evidence,
                       caveat=remedy.caveat, source=remedy.source)
+
+
+def _tried(remedy: Remedy, bundle: Bundle) -> bool:
+    """Whether the input shows that the remedy was tried: an environment variable that it names is set."""
+    return any(bundle.facts.get(f"env.{name}") for name in re.findall(r"\b([A-Z][A-Z0-9_]{3,})=", remedy.do))
 
 
 def _symptoms(analysis: Analysis) -> list[SymptomNote]:

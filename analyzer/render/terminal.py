@@ -1,4 +1,4 @@
-"""The report on a terminal: the first 24 lines at 100 columns answer what, how sure, why, and what now.
+"""The report on a terminal: the first 28 lines at 100 columns answer what, how sure, why, and what now.
 
 Order, density and words follow what a person on call needs at night: one colour for the verdict, one for what speaks
 against it, meaning never by colour alone; quotes are the record as it stands, shortened in the middle; commands are
@@ -13,7 +13,7 @@ from analyzer.render.details import append_details
 from analyzer.render.sanitise import terminal
 from analyzer.report import Evidence, Hypothesis, Missing, NextStep, RemedyNote, Report
 
-FIRST_SCREEN = 24
+FIRST_SCREEN = 28
 """Lines of the first screen."""
 _MARK = 5
 
@@ -79,7 +79,7 @@ def _argued(page: Page, report: Report, full: bool) -> None:
 
 def _argued_head(page: Page, report: Report, at_most: int | None) -> None:
     leading = report.hypotheses[0]
-    _verdict(page, report, leading.title, phrases.standing(leading), at_most)
+    _verdict(page, report, leading.title, phrases.standing(leading), at_most and 2)
     fitting = sum(not hypothesis.ruled_out for hypothesis in report.hypotheses)
     open_question = f"first of {fitting}, none is proved" if report.verdict == "candidates" and fitting > 1 else ""
     _parts(page, "", [open_question, *phrases.since(report)], at_most, keep=2)
@@ -102,15 +102,18 @@ def _evidence(page: Page, hypothesis: Hypothesis, budget: int | None) -> None:
     if not items:
         page.row("  for", "nothing was seen", mark="–")
         return
-    quoted, lines_each = len(items), None
+    quoted, lines_each, rest = len(items), None, 0
     if budget is not None:
-        lines_each = 2 if page.width < 100 and len(items) * 2 <= budget else 1
-        shown = min(len(items), budget) if len(items) <= budget else max(budget - 1, 1)
+        # One record a statement. Two statements with their quotes tell more than four without.
+        distinct = list({item.statement: item for item in reversed(items)}.values())[::-1]
+        lines_each = 1
+        with_quotes = max((budget - 1) // 2, 1)
+        shown = min(len(distinct), with_quotes if 2 * len(distinct) > budget else budget)
+        quoted = shown
+        if 2 * shown + 1 < budget and shown < len(distinct):
+            shown += 1
         rest = len(items) - shown
-        items = items[:shown]
-        quoted = max(budget - shown * lines_each - (rest > 0), 0)
-    else:
-        rest = 0
+        items = distinct[:shown]
     for number, evidence in enumerate(items):
         _statement(page, "  for" if number == 0 else "", evidence, number < quoted, lines_each)
     if rest:
