@@ -14,6 +14,7 @@ COMMANDS = {
     "inspect": "What one artifact holds, as its parser sees it.",
     "rules": "Look up, explain and check the rules.",
     "show": "Render a saved report again.",
+    "redact": "Write a copy of a bundle or report fit for sharing.",
     "schema": "Print a JSON Schema.",
 }
 

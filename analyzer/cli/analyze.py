@@ -13,7 +13,7 @@ from analyzer.cli.output import finish, report_options, rulebook_of
 @click.argument("paths", nargs=-1, required=True)
 @report_options
 def command(paths: tuple[str, ...], format_: str, output: Path | None, full: bool, rule_folders: tuple[str, ...],
-            fail_on: str | None) -> int:
+            fail_on: str | None, no_redact: bool) -> int:
     """Rank what went wrong in PATHS: folders, archives, files, or - for standard input.
 
     \b
@@ -25,4 +25,4 @@ def command(paths: tuple[str, ...], format_: str, output: Path | None, full: boo
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise click.ClickException(f"there is no {path}. Give a folder, an archive, a file, or - for standard input.")
-    return finish(analyze(paths, rulebook_of(rule_folders)), format_, output, full, fail_on)
+    return finish(analyze(paths, rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)

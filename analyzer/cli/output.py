@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "markdown", "html", "slack")
 
 
+SHARED = ("markdown", "html", "slack")
+"""Forms that are made to be passed on: redacted unless `--no-redact`."""
+
+redact_option = click.option("--no-redact", is_flag=True, help="Keep secrets, prompts and names in markdown, html and slack.")
+
+
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--format`, `-o`, `--full`, `--rules`, `--fail-on`."""
+    """`--format`, `-o`, `--full`, `--rules`, `--fail-on`, `--no-redact`."""
     for option in (
+        redact_option,
         click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the report."),
         click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to a file."),
         click.option("--full", is_flag=True, help="Text: everything, not only the first screen."),
@@ -70,9 +77,14 @@ def write(text: str, output: Path | None) -> None:
                                    "Choose a folder that exists and that you may write to.") from problem
 
 
-def finish(report: Report, format_: str, output: Path | None, full: bool, fail_on: str | None) -> int:
-    """Render, write, and give the exit code."""
+def finish(report: Report, format_: str, output: Path | None, full: bool, fail_on: str | None, no_redact: bool = False) -> int:
+    """Render, write, and give the exit code. What is made to be shared is redacted (docs/safety.md)."""
     from analyzer.render import render
+
+    if format_ in SHARED and not no_redact:
+        from analyzer.redact import redact_report
+
+        report = redact_report(report)
 
     colour = colour_wanted(output is not None)
     write(render(report, format_, width=None, colour=colour, full=full), output)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from analyzer.cli.output import FORMATS, finish
+from analyzer.cli.output import FORMATS, finish, redact_option
 
 
 @click.command("show")
@@ -14,7 +14,8 @@ from analyzer.cli.output import FORMATS, finish
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
 @click.option("--full", is_flag=True, help="Text: everything, not only the first screen.")
-def command(report: Path, format_: str, output: Path | None, full: bool) -> int:
+@redact_option
+def command(report: Path, format_: str, output: Path | None, full: bool, no_redact: bool) -> int:
     """Render REPORT (the JSON of `analyze --format json`) again."""
     from analyzer.render.saved import load_report
 
@@ -22,5 +23,5 @@ def command(report: Path, format_: str, output: Path | None, full: bool) -> int:
         document = load_report(report)
     except ValueError as problem:
         raise click.ClickException(str(problem)) from problem
-    finish(document, format_, output, full, None)
+    finish(document, format_, output, full, None, no_redact)
     return 0

@@ -13,7 +13,8 @@ from analyzer.cli.output import finish, report_options, rulebook_of
 @click.command("triage")
 @click.argument("file", default="-")
 @report_options
-def command(file: str, format_: str, output: Path | None, full: bool, rule_folders: tuple[str, ...], fail_on: str | None) -> int:
+def command(file: str, format_: str, output: Path | None, full: bool, rule_folders: tuple[str, ...], fail_on: str | None,
+            no_redact: bool) -> int:
     """Rank what went wrong in one pasted text: FILE, or standard input.
 
     The text may mix server log, kernel log, stacks, nvidia-smi and debugger output, in chat or issue mark-up.
@@ -27,4 +28,4 @@ def command(file: str, format_: str, output: Path | None, full: bool, rule_folde
         click.echo("Paste the text, then press Ctrl-D.", err=True)
     if file != "-" and not Path(file).is_file():
         raise click.ClickException(f"there is no file {file}. Give a file, or - for standard input.")
-    return finish(analyze([file], rulebook_of(rule_folders)), format_, output, full, fail_on)
+    return finish(analyze([file], rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)

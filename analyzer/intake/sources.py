@@ -17,6 +17,8 @@ from analyzer.intake.budget import MIB, Budget
 from parsers.contract import Trouble
 
 HEAD = 64 * 1024
+LEDGER_HEAD = b'{\n "tool": "stuckwarp redact"'
+"""How `redactions.json` begins: it came out of this tool, so it says nothing about the server."""
 
 
 class Readable(Protocol):
@@ -108,6 +110,10 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
                 size = os.fstat(file.fileno()).st_size if seekable is not None else None
                 stream: Readable = file if size is None else _Bounded(file, size)
                 for source in unfold(Source(name, stream, size, seekable), budget, troubles):
+                    source.stream = peek = Peek(source.stream)
+                    if peek.peek(len(LEDGER_HEAD)) == LEDGER_HEAD:
+                        troubles.append(Trouble(source.name, "skipped", "the list of replacements of `stuckwarp redact`: not evidence"))
+                        continue
                     yield unique(source)
         except OSError as problem:
             troubles.append(Trouble(name, "unreadable", f"{problem.strerror or problem}"))

@@ -1,0 +1,137 @@
+"""Which stretches of a record were written by a user of the server, not by the server: prompts, generated text, bodies.
+
+Two readers need them: the rules' patterns, which must not take a quoted line for evidence (a prompt may hold any
+trigger line there is), and redaction. Shapes: vLLM's request logger (`Received request ID: prompt: '…', params: …`,
+`Generated response ID: output: '…'`), SGLang's (`Receive: obj=GenerateReqInput(… text='…'`), OpenAI-style bodies
+(`"messages": [{"role": …, "content": "…"}]`), offline `LLM.generate` loops, access lines of uvicorn.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LONGEST_OPEN = 5_000
+"""Lines after a text that was opened and not closed that are still taken to belong to it."""
+
+
+class Stretch(NamedTuple):
+    """`text[start:end]` is a user's. `open` = the closing quote did not come on this line. `what`: prompt or ids."""
+
+    start: int
+    end: int
+    what: str = "prompt"
+    open: bool = False
+
+
+# Words that open a user's text wherever they stand …
+_ALWAYS = (
+    r"(?<![A-Za-z0-9])(?:prompts?|generated[_ ]text|prompt_text|input_text|input_value|user_prompt|system_prompt"
+    r"|system_message|negative_prompt|reasoning_content)"
+)
+# … and those that do only in a record about a request.
+_IN_REQUEST = r"(?<![A-Za-z0-9])(?:text|output|outputs|query|response|input|inputs|arguments|body|delta|completion|reasoning|suffix)"
+_QUOTED_KEY = r"""\\{0,3}["'](?:content|messages)"""
+_LEAD = r"""\\{0,3}["']?\s{0,4}[:=]\s{0,4}[\[(]?\s{0,2}b?(?P<quote>\\{0,3}["'])"""
+_OPENERS = re.compile(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}){_LEAD}")
+_OPENERS_IN_REQUEST = re.compile(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}|{_IN_REQUEST}){_LEAD}")
+_RAW = re.compile(r"(?:Received request|Generated response)[^\n]{0,200}?\b(?:prompt|output): (?=[^'\"\s])")
+_ABOUT_REQUEST = re.compile(
+    r"Received request|Generated response|Receive: obj|Finish: obj|GenerateReqInput|ChatCompletionRequest|CompletionRequest"
+    r"|CompletionOutput|RequestOutput|chatcmpl-|[Rr]equest body|[\"']role\\{0,3}[\"']|[\"']type\\{0,3}[\"']: ?\\{0,3}[\"']text"
+)
+_IDS = re.compile(
+    r"(?:prompt_token_ids|input_ids|output_token_ids|output_ids|token_ids)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}(?P<ids>\[[\d,\s.]{2,}\]?)"
+)
+_NAMED = re.compile(r"(?:Received|Added|Aborted|Finished|Aborting) request(?:\(s\))? (?P<id>[^\s:]{1,512})")
+_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<target>[^"\s]{1,8192})')
+_API = re.compile(
+    r"/(?:v\d|health|metrics|version|ping|load|tokenize|generate|invocations|get_|start_|stop_|flush_)[\w/.-]*"
+)
+_AFTER_PROMPT = re.compile(
+    r", (?:params|sampling_params|prompt_token_ids|lora_request|output_token_ids|finish_reason)[:=]"
+)
+_MAYBE = re.compile(
+    r"(?i:prompt|request|response|content|messages|generated|text|input|token_ids|output_ids)|GET |POST |HEAD |PUT |OPTIONS "
+)
+RECORD = re.compile(
+    r"(?:\([\w ]{1,60}=\d+\) |\[[^\]\n]{1,80}\] |\{\"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
+    r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|WARN)\b)"
+)
+"""How a line that begins a record of its own looks: a text that was left open ends before it."""
+
+
+def _closing(text: str, quote: str, at: int) -> int:
+    """The offset of the closing `quote` from `at` on, or -1. A quote behind an odd run of back-slashes is inside."""
+    while (at := text.find(quote, at)) >= 0:
+        before = at
+        while before > 0 and text[before - 1] == "\\":
+            before -= 1
+        if (at - before) % 2 == 0 if quote[0] != "\\" else at == before:
+            return at
+        at += len(quote)
+    return -1
+
+
+def user_text(text: str) -> list[Stretch]:
+    """The stretches of `text` (one record) that users wrote, in order, not overlapping. Linear in its length."""
+    if not _MAYBE.search(text):
+        return []
+    found: list[Stretch] = []
+    openers = _OPENERS_IN_REQUEST if _ABOUT_REQUEST.search(text) else _OPENERS
+    at = 0
+    while opener := openers.search(text, at):
+        start, quote = opener.end(), opener["quote"]
+        end = _closing(text, quote, start)
+        # The server prints its own fields after a prompt: the last of them ends it, whatever quotes the prompt holds.
+        last = max((m.start() for m in _AFTER_PROMPT.finditer(text, start)), default=-1)
+        if (
+            last > 0
+            and text[max(start, last - len(quote)) : last] == quote
+            and (end < 0 or last > end)
+            and "Received request" in text[:start]
+        ):
+            first = _AFTER_PROMPT.search(text, max(end, start))
+            end = (
+                first.start() - len(quote)
+                if first is not None and text[: first.start()].endswith(quote)
+                else last - len(quote)
+            )
+        if end < 0:
+            found.append(Stretch(start, len(text), "prompt", True))
+            break
+        if end > start:
+            found.append(Stretch(start, end))
+        at = end + len(quote)
+    if not found and (raw := _RAW.search(text)):
+        after = _AFTER_PROMPT.search(text, raw.end())
+        found.append(Stretch(raw.end(), after.start() if after else len(text), "prompt", after is None))
+    found += [Stretch(*one.span("ids"), "ids") for one in _IDS.finditer(text)]
+    found += [Stretch(*one.span("id"), "id") for one in _NAMED.finditer(text)]
+    for one in _ACCESS.finditer(text):
+        start, end = one.span("target")
+        known = _API.match(text, start, end)
+        if known is None or known.end() < end:
+            found.append(Stretch(known.end() if known else start, end, "target"))
+    found.sort()
+    kept: list[Stretch] = []
+    for stretch in found:
+        if not kept or stretch.start >= kept[-1].end:
+            kept.append(stretch)
+    return kept
+
+
+FILLER = "\u2027"
+
+
+def without_user_text(text: str) -> str:
+    """`text` with every stretch of a user's as filler of the same length: offsets stay, nothing in it can be matched."""
+    stretches = user_text(text)
+    if not stretches:
+        return text
+    out, at = [], 0
+    for one in stretches:
+        out += [text[at : one.start], FILLER * (one.end - one.start)]
+        at = one.end
+    out.append(text[at:])
+    return "".join(out)
