@@ -13,7 +13,7 @@ from typing import BinaryIO
 from parsers.cuda_core import tables
 from parsers.cuda_core.elf_index import Kind, Notes, Section, SectionIndex
 from parsers.cuda_core.images import ModuleImage, Place
-from parsers.cuda_core.lines import MAX_STEPS, find_lines
+from parsers.cuda_core.lines import MAX_STEPS, Inlined, find_lines
 from parsers.cuda_core.names import dtypes_of, library_of, readable
 from parsers.cuda_core.sass import INSTRUCTION_BYTES
 from parsers.cuda_core.tables import Row, exception_name, lane_state, read_lanes, read_rows
@@ -59,6 +59,7 @@ class Warp:
     frames: list[int]
     place: Place | None = None
     line: tuple[str, int] | None = None
+    inlined: Inlined = field(default_factory=list)
     wait: Wait | None = None
 
     @property
@@ -297,20 +298,24 @@ class Dump:
             if fault.place and pc:
                 wanted.setdefault((fault.device, fault.place.image), set()).add(pc)
         found: dict[tuple[int, int], tuple[str, int]] = {}
+        calls: dict[tuple[int, int], Inlined] = {}
         left = MAX_STEPS
         for (device, number), addresses in wanted.items():
             program, strings = self.devices[device].all_images[number].line_program()
             if not program:
                 continue
-            lines, whole = find_lines(program, strings, addresses, left)
+            inlined: dict[int, Inlined] = {}
+            lines, whole = find_lines(program, strings, addresses, left, inlined)
             left -= len(program) if whole else 0
             if not whole:
                 self.notes.add("skipped", "the line information of a module was read in part")
             found.update({(device, pc): line for pc, line in lines.items()})
+            calls.update({(device, pc): chain for pc, chain in inlined.items()})
             if left <= 0:
                 break
         for warp in self.warps:
             warp.line = found.get((warp.device, warp.pc or 0))
+            warp.inlined = calls.get((warp.device, warp.pc or 0), [])
         for fault in self.faults:
             fault.line = found.get((fault.device, fault.error_pc or (fault.warp.pc if fault.warp else 0) or 0))
         for grid in self.grids:
@@ -352,19 +357,30 @@ class Dump:
             x, y, z = grid.row["block_dim"] or (0, 0, 0)
             lanes = self.devices[grid.device].row["lanes_per_warp"] or 32
             per_block = -(-x * y * z // lanes) if lanes else 0
-            seen = [
-                WarpSeen(warp.cta["block"], warp.wait, bool(warp.exceptions or warp.row["broken"]), said(warp))
-                for warp in grid.warps
-            ]
+            seen = [self._seen(warp, grid) for warp in grid.warps]
             grid.conclusion = conclude(seen, per_block if per_block <= 64 else 0, grid.library)
+
+    def _seen(self, warp: Warp, grid: Grid) -> WarpSeen:
+        """What the conclusions need; where lanes wait for the lowest ones, also what those loop on."""
+        polls = None
+        if warp.wait is Wait.WARP_SYNC and warp.pc is not None:
+            polls = self.around(warp.device, warp.pc, grid).loop
+        return WarpSeen(warp.cta["block"], warp.wait, bool(warp.exceptions or warp.row["broken"]), said(warp), polls)
 
 
 def said(warp: Warp) -> str:
     """Where a warp stands, in words: symbol, offset and source line as far as they are known."""
     if warp.place is None:
         return f"{warp.pc:#x}" if warp.pc else "no lane"
-    line = f" ({warp.line[0].rpartition('/')[2]}:{warp.line[1]})" if warp.line and warp.line[0] else ""
+    line = ""
+    if warp.line and warp.line[0]:
+        calls = f" inlined at {_line(warp.inlined[-1])}" if warp.inlined else ""
+        line = f" ({_line(warp.line)}{calls})"
     return f"{readable(warp.place.symbol, 90)}+{warp.place.offset:#x}{line}"
+
+
+def _line(line: tuple[str, int]) -> str:
+    return f"{line[0].rpartition('/')[2]}:{line[1]}"
 
 
 def states_of(warp: Warp) -> dict[str, int]:

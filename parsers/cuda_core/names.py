@@ -87,6 +87,8 @@ def dtypes_of(mangled: str) -> tuple[str, ...]:
         found[_TYPES[int((match.lastgroup or "t0")[1:])][0]] = None
         if len(found) >= 6:
             break
+    if any(name.startswith("fp8_") for name in found):
+        found.pop("fp8", None)  # the plain word says less than the format beside it
     return tuple(found)
 
 

@@ -104,7 +104,8 @@ class _Telling:
         made = generator(dump)
         self.made = made
         seconds = made["timestamp"]
-        self.stamp = Stamp(str(seconds), ClockKind.UTC, float(seconds)) if seconds else None
+        # The dump holds Unix seconds; written as a date they can be read and compared with the logs.
+        self.stamp = Stamp(made["time"].replace("+00:00", "Z"), ClockKind.UTC, float(seconds)) if seconds else None
         self.actors = {device.number: Actor(gpu=pci_of(device)) for device in dump.devices}
 
     def span(self, start: int, end: int) -> SourceSpan:

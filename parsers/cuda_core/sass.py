@@ -125,6 +125,4 @@ def _branch_offset(low: int, high: int, sm_major: int) -> int:
 def decode_all(code: bytes, start: int, sm_major: int) -> list[Instruction]:
     """Decode a stretch of code that begins at address `start`; a partial instruction at its end is dropped."""
     pairs = struct.iter_unpack("<QQ", code[: len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES])
-    return [
-        decode(low, high, start + number * INSTRUCTION_BYTES, sm_major) for number, (low, high) in enumerate(pairs)
-    ]
+    return [decode(low, high, start + number * INSTRUCTION_BYTES, sm_major) for number, (low, high) in enumerate(pairs)]

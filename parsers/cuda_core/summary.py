@@ -151,6 +151,8 @@ def _warp(dump: Dump, warp: Warp) -> View:
     }
     if row["in_syscall"]:
         view["in_syscall_lanes"] = int(row["in_syscall"]).bit_count()
+    if warp.inlined:
+        view["inlined_at"] = [f"{file}:{line}" for file, line in warp.inlined]
     if warp.frames:
         view["stack"] = [_frame(dump, warp, pc) for pc in warp.frames]
     return view

@@ -30,6 +30,9 @@ class Wait(StrEnum):
     MEMORY_POLL = "memory_poll"
 
 
+_POLLS = (Wait.MEMORY_POLL, Wait.SLEEP_POLL)
+
+
 @dataclass(slots=True, frozen=True)
 class Surroundings:
     """What the code around one PC shows."""
@@ -141,6 +144,8 @@ class WarpSeen:
     wait: Wait | None
     faulted: bool
     where: str
+    polls: Wait | None = None
+    """What the lowest lanes loop on while the others of the warp wait for them at a warp sync."""
 
 
 @dataclass(slots=True)
@@ -205,10 +210,26 @@ def conclude(warps: list[WarpSeen], warps_per_block: int, library: str | None) -
         end.texts.append("every resident warp waits on an mbarrier: consistent with a lost arrive or transaction count")
     synced = [warp for warp in warps if warp.wait is Wait.WARP_SYNC]
     if synced and len(synced) * 2 > len(warps):
-        places = [place for place, _ in Counter(warp.where for warp in synced).most_common(2)]
+        places = [place for place, _ in Counter(_where(warp) for warp in synced).most_common(2)]
         end.texts.append(
-            f"in {len(synced)} warps some lanes wait for others of their own warp; the lowest stand at "
+            f"in {len(synced)} warps some lanes wait for others of their own warp; the lowest of them: "
             + ", ".join(places)
+        )
+    cluster = end.waits[Wait.CLUSTER_BARRIER]
+    if cluster and cluster < len(warps):
+        rest = Counter(_where(warp) for warp in warps if warp.wait is not Wait.CLUSTER_BARRIER)
+        end.elsewhere = end.elsewhere or [place for place, _ in rest.most_common(4)]
+        end.texts.append(
+            f"{cluster} of {len(warps)} warps wait at a cluster barrier; the others stand at "
+            f"{', '.join(place for place, _ in rest.most_common(2))}: those are the lead"
+        )
+    elif cluster:
+        end.texts.append("every resident warp waits at a cluster barrier: consistent with a block that never arrives")
+    polling = sum(warp.wait in _POLLS or warp.polls in _POLLS for warp in warps)
+    if polling and polling == len(warps):
+        end.texts.append(
+            "every resident warp polls memory: consistent with a flag, lock or counter that nobody sets (a peer, the "
+            "host or another kernel would have to)"
         )
     if library == "NCCL" and end.waits.total() > end.waits["none"]:
         end.texts.append("an NCCL kernel is resident: consistent with waiting for a peer (compare the other ranks)")
@@ -217,4 +238,6 @@ def conclude(warps: list[WarpSeen], warps_per_block: int, library: str | None) -
 
 def _where(warp: WarpSeen) -> str:
     wait = f" ({warp.wait.value})" if warp.wait else " (faulted)" if warp.faulted else ""
+    if warp.polls:
+        wait = f" ({warp.polls.value}, the other lanes at warp_sync)"
     return f"a warp at {warp.where}{wait}"

@@ -82,7 +82,11 @@ def test_hostile_names_end() -> None:
 @pytest.mark.parametrize(
     ("name", "library", "dtypes"),
     [
-        ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0", "cuDNN", ("fp16",)),
+        (
+            "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0",
+            "cuDNN",
+            ("fp16",),
+        ),
         ("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_splitK_TNT", "cuBLAS", ("bf16", "fp32")),
         ("nvjet_qqtst_128x128_128x6_1x2_h_bz_TNT", "cuBLAS", ("fp8_e4m3", "bf16", "fp32")),
         ("sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128", "cuBLAS", ("fp8_e4m3", "bf16", "fp32")),
@@ -90,7 +94,11 @@ def test_hostile_names_end() -> None:
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "NCCL", ("fp32",)),
         ("fmhaSm100fKernel_QkvE4m3OBfloat16H128PagedKvCausalP64", "TRTLLM-gen", ("fp8_e4m3", "bf16")),
         ("bmm_Bfloat16_E4m3E4m3_Fp32_t128x8x128u2_s5_et64x8_m64x8x32", "TRTLLM-gen", ("bf16", "fp8_e4m3", "fp32")),
-        ("_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS_12float_e4m3_tEEEEEvT_", "CUTLASS", ("fp8_e4m3",)),
+        (
+            "_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS_12float_e4m3_tEEEEEvT_",
+            "CUTLASS",
+            ("fp8_e4m3",),
+        ),
         ("_ZN5flash16flash_fwd_kernelIN7cutlass10bfloat16_tEEEvv", "FlashAttention", ("bf16",)),
         ("_ZN10flashinfer21BatchDecodeKernelImplI13__nv_bfloat16EEvv", "FlashInfer", ("bf16",)),
         ("triton_poi_fused_add_0", "Triton", ()),
