@@ -9,7 +9,11 @@ trigger line there is), and redaction. Shapes: vLLM's request logger (`Received 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
+
+from parsers.contract import Line
 
 LONGEST_OPEN = 5_000
 """Lines after a text that was opened and not closed that are still taken to belong to it."""
@@ -51,9 +55,6 @@ _API = re.compile(
 _AFTER_PROMPT = re.compile(
     r", (?:params|sampling_params|prompt_token_ids|lora_request|output_token_ids|finish_reason)[:=]"
 )
-_MAYBE = re.compile(
-    r"(?i:prompt|request|response|content|messages|generated|text|input|token_ids|output_ids)|GET |POST |HEAD |PUT |OPTIONS "
-)
 RECORD = re.compile(
     r"(?:\([\w ]{1,60}=\d+\) |\[[^\]\n]{1,80}\] |\{\"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
     r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|WARN)\b)"
@@ -75,7 +76,12 @@ def _closing(text: str, quote: str, at: int) -> int:
 
 def user_text(text: str) -> list[Stretch]:
     """The stretches of `text` (one record) that users wrote, in order, not overlapping. Linear in its length."""
-    if not _MAYBE.search(text):
+    if not (
+        "rompt" in text or "equest" in text or "HTTP/" in text or "ontent" in text or "enerated" in text or "_ids" in text
+        or "esponse" in text or "Input" in text or "input_" in text or "utput(" in text or "chatcmpl-" in text
+        or "system_message" in text or "reasoning" in text or "PROMPT" in text or '"role' in text or "'role" in text
+        or "messages" in text or "Receive: obj" in text or "Finish: obj" in text
+    ):  # fmt: skip
         return []
     found: list[Stretch] = []
     openers = _OPENERS_IN_REQUEST if _ABOUT_REQUEST.search(text) else _OPENERS
@@ -125,13 +131,39 @@ FILLER = "\u2027"
 
 
 def without_user_text(text: str) -> str:
-    """`text` with every stretch of a user's as filler of the same length: offsets stay, nothing in it can be matched."""
+    """`text` with every stretch of a user's as filler of the same length: offsets stay, nothing in it is matched."""
+    return _masked(text)[0]
+
+
+def _masked(text: str) -> tuple[str, bool]:
     stretches = user_text(text)
     if not stretches:
-        return text
+        return text, False
     out, at = [], 0
     for one in stretches:
         out += [text[at : one.start], FILLER * (one.end - one.start)]
         at = one.end
     out.append(text[at:])
-    return "".join(out)
+    return "".join(out), stretches[-1].open
+
+
+OPEN_FOR = 200
+"""Lines after an unclosed text that are taken for a part of it while evidence is looked for (redaction goes further)."""
+
+
+def shielded(lines: Iterable[Line], originals: dict[int, str]) -> Iterator[Line]:
+    """The lines with users' text as filler; the text of a changed line goes into `originals` under its number."""
+    left, last = 0, 0
+    for line in lines:
+        text = line.text
+        if left and line.number == last + 1 and not RECORD.match(text):
+            left -= 1
+            masked = FILLER * len(text)
+        else:
+            masked, still_open = _masked(text)
+            left = OPEN_FOR if still_open else 0
+        last = line.number
+        if masked != text:
+            originals.setdefault(line.number, text)
+            line = replace(line, text=masked)
+        yield line

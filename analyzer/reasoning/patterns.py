@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from analyzer.intake.budget import Budget
+from analyzer.intake.user_text import without_user_text
 from analyzer.reasoning.literals import NoLiteral, required_literals
 from parsers.contract import Line
 from parsers.span import SourceSpan
@@ -95,6 +96,8 @@ class Sightseer:
     def look(self, source: str, kind: str, line: Line, candidates: Iterable[int]) -> bool:
         """Search the candidate patterns in `line`; True if any was found."""
         found_any = False
+        # What a user of the server wrote (a prompt, a body, a request's address) proves nothing, whatever it says.
+        searched = without_user_text(line.text)
         for index in set(candidates):
             sought = self.patterns.sought[index]
             if sought.key in self.slow:
@@ -105,7 +108,7 @@ class Sightseer:
                 seen.sampled = True
                 continue
             try:
-                found = compiled(sought.pattern).search(line.text, timeout=self._budget.regex_seconds)
+                found = compiled(sought.pattern).search(searched, timeout=self._budget.regex_seconds)
             except TimeoutError:
                 self.slow.add(sought.key)
                 continue
