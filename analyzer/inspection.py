@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from analyzer.intake.budget import Budget
-from analyzer.intake.read import lines_of
-from analyzer.intake.recognise import binary_parser, parts, text_parser
+from analyzer.intake.lines import physical
+from analyzer.intake.recognise import arrange, binary_parser
+from analyzer.intake.sections import Section, cut, layout_of
 from analyzer.intake.sources import HEAD, Peek, Source, walk
-from analyzer.intake.text import blocks, decode, without_ansi
-from analyzer.intake.transport import transports_of, unwrap
+from analyzer.intake.text import blocks
 from analyzer.report import SCHEMA_VERSION
 from parsers.contract import Line, Trouble
 
@@ -33,28 +34,31 @@ def _views(source: Source, budget: Budget, troubles: list[Trouble]) -> list[dict
         file = source.spool(budget)
         view = binary.inspect_binary(file, source.name)
         file.seek(0, 2)
-        return [_envelope(source, binary.name, binary.kind, file.tell(), view, [*source.truncated, *troubles])]
-    sample = decode(without_ansi(head))
-    stack = transports_of(sample)
-    payload = "\n".join(unwrap(stack, line).text for line in sample.split("\n")) if stack else sample
-    whole = text_parser(payload)
-    lines: list[Line] = []
-    size = 0
-    for block in blocks(source.name, peek, head, budget, troubles):
-        lines += lines_of(block, stack, budget)
-        size = block.offset + len(block.data)
-    found = []
-    for parser, mine in parts(lines, whole):
-        if parser is not None:
-            view = parser.inspect(iter(mine), source.name)
-            found.append(_envelope(source, parser.name, parser.kind, size, view, [*source.truncated, *troubles]))
-    # The part that the text as a whole was recognised as comes first.
-    return sorted(found, key=lambda view: whole is None or view["artifact"]["parser"] != whole.name)
+        return [_envelope(source.name, binary.name, binary.kind, file.tell(), view, [*source.truncated, *troubles])]
+    stream = blocks(source.name, peek, head, budget, troubles)
+    first = next(stream)
+    layout = layout_of(first.data)
+    everything = chain([first], stream)
+    sections = cut(layout, everything) if layout is not None else iter([Section(None, everything)])
+    found: list[tuple[int, dict[str, Any]]] = []
+    for section in sections:
+        lines: list[Line] = []
+        size = 0
+        for block in section.blocks:
+            lines += physical(block, budget)
+            size += len(block.data)
+        for part in arrange(f"{source.name}/{section.name}" if section.name else source.name, lines, budget):
+            if part.parser is not None:
+                view = part.parser.inspect(iter(part.lines), part.path)
+                found.append((len(part.lines), _envelope(part.path, part.parser.name, part.parser.kind, size, view,
+                                                         [*source.truncated, *troubles])))
+    # The part with the most lines comes first.
+    return [view for _, view in sorted(found, key=lambda one: -one[0])]
 
 
-def _envelope(source: Source, parser: str, kind: str, size: int, view: dict[str, Any], troubles: list[Trouble]) -> dict[str, Any]:
+def _envelope(path: str, parser: str, kind: str, size: int, view: dict[str, Any], troubles: list[Trouble]) -> dict[str, Any]:
     complete = bool(view.pop("complete", True)) and not any(t.tag in ("truncated", "corrupt", "limit") for t in troubles)
     notes = [*view.pop("notes", []), *({"tag": t.tag, "text": t.text} for t in troubles)]
     return {"schema_version": SCHEMA_VERSION,
-            "artifact": {"path": source.name, "kind": kind, "parser": parser, "bytes": size, "complete": complete, "notes": notes},
+            "artifact": {"path": path, "kind": kind, "parser": parser, "bytes": size, "complete": complete, "notes": notes},
             kind: view}

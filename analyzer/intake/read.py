@@ -6,20 +6,28 @@ between, those that hold one of its marks; stage 1 finds them without a Python l
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
+from analyzer.intake import exports
 from analyzer.intake.budget import Budget
-from analyzer.intake.recognise import binary_parser, parts, text_parser
+from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
+from analyzer.intake.recognise import arrange, binary_parser, text_parser
 from analyzer.intake.scan import Scanner, scanner_for
+from analyzer.intake.sections import Layout, cut, layout_of
 from analyzer.intake.sources import HEAD, Peek, Source
 from analyzer.intake.text import Block, blocks, clip, decode, without_ansi
-from analyzer.intake.transport import Transport, transports_of, unwrap
+from analyzer.intake.transport import transports_of
+from analyzer.intake.user_text import shielded
 from analyzer.reasoning.patterns import PROSE, Sightseer
-from parsers.contract import BinaryParser, Line, TextParser, Trouble
+from parsers.contract import BinaryParser, Line, Trouble
 from parsers.event import Event
+from parsers.stamp import Stamp
+
+__all__ = ["Read", "guarded", "lines_of", "read_source"]
 
 
 @dataclass(slots=True)
@@ -39,6 +47,12 @@ class Read:
     first_line: Line | None = None
     last_line: Line | None = None
     part: str = ""
+    originals: dict[int, str] = field(default_factory=dict)
+    """Lines as they were pasted, by number, where what was read differs from them."""
+    pairs: list[tuple[int, Stamp, Stamp]] = field(default_factory=list)
+    """Readings of two clocks in one record: (line, payload, transport)."""
+    repeated: int = 0
+    """Events left out because another source of this input has them too."""
 
     @property
     def complete(self) -> bool:
@@ -99,81 +113,119 @@ def _read_text(source: Source, head: bytes, sightseer: Sightseer, budget: Budget
     troubles: list[Trouble] = list(source.truncated)
     stream = blocks(source.name, source.stream, head, budget, troubles)
     first = next(stream)
-    sample = decode(without_ansi(first.data[:HEAD]))
-    stack = transports_of(sample)
-    payload = "\n".join(unwrap(stack, line).text for line in sample.split("\n")) if stack else sample
-    whole = text_parser(payload)
-    second = next(stream, None)
-    if second is None or (second.last and not second.data):
-        reads = _read_short(source, first, whole, stack, sightseer, budget)
-    elif len(first.data) + len(second.data) <= budget.whole_lines and second.last:
-        joined = Block(first.data + second.data, 0, 1, last=True)
-        reads = _read_short(source, joined, whole, stack, sightseer, budget)
+    layout = layout_of(first.data)
+    whole_stream = chain([first], stream)
+    if layout is None:
+        reads = _read_stream(source.name, whole_stream, sightseer, budget)
     else:
-        reads = [_read_long(source, chain([first, second], stream), whole, stack, sightseer, budget)]
-    for read in reads:
-        read.troubles = troubles + read.troubles if read is reads[0] else [*read.troubles]
-        read.transports = tuple(one.name for one in stack)
+        reads = _read_sections(source.name, layout, whole_stream, sightseer, budget)
+    reads[0].troubles = troubles + reads[0].troubles
     return reads
 
 
-def lines_of(block: Block, stack: tuple[Transport, ...], budget: Budget) -> Iterator[Line]:
-    """Every line of a block, transports taken off, partial records joined."""
-    offset, number = block.offset, block.first_line
-    held: Line | None = None
-    pieces = block.data.split(b"\n")
-    if pieces and not pieces[-1]:
-        pieces.pop()
-    for raw in pieces:
-        end = offset + len(raw)
-        text = clip(decode(without_ansi(raw)), budget.line_kept)
-        text = text.removesuffix("\r")
-        if stack:
-            inner = unwrap(stack, text)
-            line = Line(number, offset, end, inner.text, inner.stamp, inner.host)
-            if held is not None:
-                held.text = clip(held.text + line.text, budget.line_kept)
-                held.end = end
-                line = held
-            if inner.partial and len(line.text) < budget.line_kept:
-                held = line
-            else:
-                held = None
-                yield line
-        else:
-            yield Line(number, offset, end, text)
-        offset, number = end + 1, number + 1
-    if held is not None:
-        yield held
+def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budget: Budget) -> list[Read]:
+    """One text: whole when it is short, else its ends and what holds a mark."""
+    first = next(stream, None)
+    if first is None:
+        return [Read(name, None, "empty")]
+    second = next(stream, None)
+    if second is not None and (second.data or not second.last):
+        sample = decode(without_ansi(first.data[:HEAD]))
+        limit = exports.LARGEST if exports.is_export(sample) else budget.whole_lines
+        gathered = [first, second]
+        size = len(first.data) + len(second.data)
+        while not gathered[-1].last and size <= limit and (block := next(stream, None)) is not None:
+            gathered.append(block)
+            size += len(block.data)
+        if not gathered[-1].last or size > limit:
+            return [_read_long(name, chain(gathered, stream), sample, sightseer, budget)]
+        first = Block(b"".join(block.data for block in gathered), first.offset, first.first_line, last=True)
+    return _read_short(name, first, sightseer, budget)
 
 
-def _read_short(source: Source, block: Block, whole: TextParser | None, stack: tuple[Transport, ...],
-                sightseer: Sightseer, budget: Budget) -> list[Read]:
-    lines = list(lines_of(block, stack, budget))
-    grouped = parts(lines, whole)
+def _read_sections(name: str, layout: Layout, stream: Iterator[Block], sightseer: Sightseer,
+                   budget: Budget) -> list[Read]:
+    """The sections of a bug report or cluster dump: those that a parser knows one by one, all others in the first read."""
+    rest = Read(name, layout.name, PROSE)
+    reads = [rest]
+    taken: dict[str, int] = {}
+    whole = not layout.end_mark
+    tail = b""
+
+    def watched() -> Iterator[Block]:
+        nonlocal tail
+        for block in stream:
+            tail = (tail + block.data)[-4096:]
+            rest.size = block.offset + len(block.data)
+            rest.lines += block.data.count(b"\n") + (1 if block.data and not block.data.endswith(b"\n") else 0)
+            yield block
+
+    for section in cut(layout, watched()):
+        path = f"{name}/{section.name}" if section.name else name
+        taken[path] = taken.get(path, 0) + 1
+        if section.name and taken[path] > 1:
+            path = f"{path}#{taken[path]}"
+        for read in _read_stream(path, section.blocks, sightseer, budget):
+            if read.parser is not None:
+                reads.append(read)
+                continue
+            rest.nonblank += read.nonblank
+            rest.known += read.known
+            rest.troubles += read.troubles
+            rest.originals.update(read.originals)
+    rest.known = min(rest.nonblank, rest.known + sum(taken.values()))
+    rest.nonblank = max(rest.nonblank, 1)
+    whole = whole or layout.end_mark in tail
+    if not whole:
+        for read in {id(one): one for one in (rest, reads[-1])}.values():
+            read.troubles.append(Trouble(read.path, "truncated", "the report ends before its last line"))
+    return reads
+
+
+def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -> list[Read]:
+    grouped = arrange(name, list(physical(block, budget)), budget)
+    total = sum(len(part.lines) for part in grouped)
     reads: list[Read] = []
-    for parser, mine in grouped:
+    for part in grouped:
+        parser, mine = part.parser, list(shielded(part.lines, part.originals))
         kind = parser.kind if parser is not None else PROSE
         literals = sightseer.patterns.literals_for(kind)
         names = list(literals)
         scanner = scanner_for(names, 0)
-        read = Read(source.name, parser.name if parser is not None else None, kind)
+        read = Read(part.path, parser.name if parser is not None else None, kind, transports=part.transports,
+                    originals=part.originals)
         if len(grouped) > 1:
-            read.part = f"{len(mine)} of {len(lines)} lines"
+            read.part = f"{len(mine)} of {total} lines"
         _account(read, mine)
+        pairs = Pairs()
+        for line in mine:
+            if line.outer is not None:
+                pairs.take(line)
+        read.pairs = pairs.finish()
         found_lines = 0
         for line, wanted in _candidates(mine, scanner, [literals[name] for name in names]):
-            if sightseer.look(source.name, kind, line, wanted):
+            if sightseer.look(part.path, kind, line, wanted):
                 found_lines += 1
         read.size = sum(line.end - line.start + 1 for line in mine) if len(grouped) > 1 else len(block.data)
         if parser is not None:
-            for item in guarded(lambda p=parser, m=mine: p.read(iter(m), source.name), source.name, parser.name):  # type: ignore[misc]
+            for item in guarded(lambda p=parser, m=mine, n=part.path: p.read(iter(m), n), part.path, parser.name):  # type: ignore[misc]
                 (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
             read.known = read.nonblank
+            _count_repeated(read)
         else:
             read.known = found_lines
         reads.append(read)
-    return reads or [Read(source.name, None, "empty")]
+    return reads or [Read(name, None, "empty")]
+
+
+_REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
+
+
+def _count_repeated(read: Read) -> None:
+    """Ray's log deduplication: `[repeated 99x across cluster]` at the end of a line is a count."""
+    for event in read.events:
+        if "x across cluster]" in event.text and (found := _REPEATED.search(event.text)):
+            event.fields["count"] = int(found[1])
 
 
 def _account(read: Read, lines: list[Line]) -> None:
@@ -196,10 +248,17 @@ def _candidates(lines: list[Line], scanner: Scanner, patterns: list[tuple[int, .
         yield lines[index], wanted[index]
 
 
-def _read_long(source: Source, stream: Iterator[Block], whole: TextParser | None, stack: tuple[Transport, ...],
-               sightseer: Sightseer, budget: Budget) -> Read:
+def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sightseer, budget: Budget) -> Read:
+    stack = transports_of(sample)
+    if stack:
+        first = Unwrapping(stack, budget)
+        some = physical(Block(sample.encode("utf-8", "surrogateescape"), 0, 1), budget)
+        sample = "\n".join(line.text for line in chain(first.lines(some), first.finish()))
+    whole = text_parser(sample)
+    unwrapping = Unwrapping(stack, budget)
+    pairs = Pairs()
     kind = whole.kind if whole is not None else PROSE
-    read = Read(source.name, whole.name if whole is not None else None, kind)
+    read = Read(name, whole.name if whole is not None else None, kind, transports=tuple(one.name for one in stack))
     literals = sightseer.patterns.literals_for(kind)
     marks = {mark.lower() for mark in whole.marks} if whole is not None else set()
     names = list(dict.fromkeys([*literals, *marks]))
@@ -226,21 +285,27 @@ def _read_long(source: Source, stream: Iterator[Block], whole: TextParser | None
 
     def _block(block: Block, edge: bool) -> Iterator[Line]:
         if edge or everything or stack:
-            mine = list(lines_of(block, stack, budget))
+            mine = list(physical(block, budget))
+            if stack:
+                mine = list(unwrapping.lines(mine))
+                if block.last:
+                    mine += unwrapping.finish()
+                for line in mine:
+                    pairs.take(line)
             if not mine:
                 return
             if read.first_line is None:
                 read.first_line = mine[0]
             read.last_line = mine[-1]
-            looks = {line.number: pats for line, pats in _candidates(mine, scanner, list(enumerate_sets))}
+            looks = {id(line): pats for line, pats in _candidates(mine, scanner, list(enumerate_sets))}
             for line in mine:
-                codes = looks.get(line.number)
+                codes = looks.get(id(line))
                 hit_mark = False
                 if codes is not None:
                     plain = {code for code in codes if code >= 0}
                     hit_mark = -1 in codes
                     if plain:
-                        sightseer.look(source.name, kind, line, plain)
+                        sightseer.look(name, kind, line, plain)
                 read.nonblank += 1
                 if edge or everything or hit_mark:
                     yield line
@@ -277,17 +342,19 @@ def _read_long(source: Source, stream: Iterator[Block], whole: TextParser | None
             text = clip(decode(data[start:stop]), budget.line_kept).removesuffix("\r")
             line = Line(number, begin_at, end_at, text)
             if patterns:
-                sightseer.look(source.name, kind, line, patterns)
+                sightseer.look(name, kind, line, patterns)
             if is_marked:
                 yield line
 
     enumerate_sets = [(*pats, -1) if is_mark else pats for pats, is_mark in zip(wanted, marked, strict=True)]
-    feed = lines()
+    feed = shielded(lines(), read.originals)
     if whole is not None:
-        for item in guarded(lambda: whole.read(feed, source.name), source.name, whole.name):
+        for item in guarded(lambda: whole.read(feed, name), name, whole.name):
             (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
     for _ in feed:  # notes, or what a parser that stopped early left: the rules' patterns still see it
         pass
+    read.pairs = pairs.finish()
+    _count_repeated(read)
     read.nonblank = read.lines
     read.known = read.lines if whole is not None else 0
     return read

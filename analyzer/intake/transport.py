@@ -1,4 +1,4 @@
-"""What carries a log (docker, CRI, kubectl, compose …), taken off the payload and kept as a clock.
+"""What carries a log (docker, CRI, kubectl, compose, a journal …), taken off the payload and kept as a clock.
 
 A transport is recognised on the head of a source and then taken off line by line; up to three are stacked.
 """
@@ -7,35 +7,51 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Protocol
 
+from parsers.contract import Line
 from parsers.stamp import ClockKind, Stamp
 
 DEPTH = 3
+SAMPLE = 200
+"""Lines of the head that a transport is recognised by."""
 
 
 @dataclass(slots=True, frozen=True)
 class Unwrapped:
     """One line without its transport: `text` = payload, `stamp` = the transport's reading, `partial` = the record goes
-    on in the next line."""
+    on in the next line of the same `stream`."""
 
     text: str
     stamp: Stamp | None = None
     host: str | None = None
     partial: bool = False
+    stream: str = ""
 
 
 Strip = Callable[[str], "Unwrapped | None"]
 
 
+class Fold(Protocol):
+    """A transport whose records spread over lines: lines in, payload lines out."""
+
+    def lines(self, lines: Iterable[Line]) -> Iterator[Line]: ...
+    def finish(self) -> Iterator[Line]: ...
+
+
 @dataclass(slots=True, frozen=True)
 class Transport:
-    """A named way of wrapping lines; `strip` gives None for a line that is not wrapped so."""
+    """A named way of wrapping lines; `strip` gives None for a line that is not wrapped so. `sure` = the stricter form
+    that recognition asks for, where a single line could be something else. `least` = wrapped lines that it takes."""
 
     name: str
     strip: Strip
+    sure: Strip | None = None
+    least: int = 1
+    fold: Callable[[], Fold] | None = None
 
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
@@ -56,20 +72,87 @@ def rfc3339(text: str) -> Stamp | None:
     return Stamp(found[0], ClockKind.UTC, seconds + fraction, 10.0 ** -len(digits) if digits else 1.0)
 
 
-def _docker_json(text: str) -> Unwrapped | None:
-    if not text.startswith("{") or '"log"' not in text[:4096] and '"stream"' not in text:
+def epoch(written: object) -> Stamp | None:
+    """An epoch reading in seconds, milliseconds, microseconds or nanoseconds, told apart by its size."""
+    text = str(written)
+    if not text.isdecimal() or not 10 <= len(text) <= 19:
+        return None
+    unit = {10: 0, 13: 3, 16: 6, 19: 9}.get(len(text))
+    return None if unit is None else Stamp(text, ClockKind.UTC, int(text) / 10**unit, 10.0**-unit)
+
+
+def instant(written: object) -> Stamp | None:
+    """A reading of a log store: RFC 3339, an epoch number, or an object `{"seconds", "nanos"}`."""
+    if isinstance(written, dict):
+        return epoch(written.get("seconds"))
+    if isinstance(written, bool) or not isinstance(written, str | int | float):
+        return None
+    text = str(int(written)) if isinstance(written, float) and abs(written) < 1e19 else str(written)
+    return rfc3339(text.replace(" ", "T", 1)) or rfc3339(text.replace(" ", "T", 1) + "Z") or epoch(text)
+
+
+def payload(record: dict[str, Any]) -> Unwrapped | None:
+    """The log line inside one JSON record of a collector or log store, or None when it is not one.
+
+    Docker's json-file and fluent-bit (`log`), Loki (`line`), CloudWatch (`message` beside `ingestionTime`,
+    `logStreamName` or `eventId`; Insights' `@message`), Google Cloud (`textPayload`, `jsonPayload.message`), a journal
+    (`MESSAGE`). A server's own JSON logging (`levelname`) is no transport.
+    """
+    def word(*names: str) -> Any:
+        return next((record[name] for name in names if record.get(name) is not None), None)
+
+    if "levelname" in record:
+        return None
+    kubernetes = record.get("kubernetes")
+    pod = kubernetes.get("pod_name") if isinstance(kubernetes, dict) else None
+    if isinstance(record.get("log"), str) and ("stream" in record or "time" in record or pod or "@timestamp" in record):
+        log: str = record["log"]
+        stream = str(record.get("stream", ""))
+        partial = not log.endswith("\n") and not pod and "time" in record
+        return Unwrapped(log.rstrip("\n"), instant(word("time", "@timestamp", "date")), pod, partial, stream)
+    if "MESSAGE" in record and ("__REALTIME_TIMESTAMP" in record or "_BOOT_ID" in record):
+        from analyzer.intake.journal import from_entry
+
+        return from_entry(record)
+    if isinstance(record.get("textPayload"), str):
+        return Unwrapped(record["textPayload"].rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _gcp_host(record))
+    inner = record.get("jsonPayload")
+    if isinstance(inner, dict) and (text := next((inner[k] for k in ("message", "log", "msg") if isinstance(inner.get(k), str)), None)):
+        return Unwrapped(text.rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _gcp_host(record))
+    if isinstance(record.get("line"), str) and ("timestamp" in record or "labels" in record or "ts" in record):
+        return Unwrapped(record["line"].rstrip("\n"), instant(word("timestamp", "ts", "date")), _label_host(record.get("labels")))
+    message = word("message", "@message")
+    if isinstance(message, str) and ({"ingestionTime", "logStreamName", "eventId", "@message", "@ptr", "@logStream"} & record.keys()
+                                     or (pod and "@timestamp" in record) or set(record) == {"timestamp", "message"}):
+        host = word("logStreamName", "@logStream") or pod
+        return Unwrapped(message.rstrip("\n"), instant(word("timestamp", "@timestamp")), str(host) if host else None)
+    return None
+
+
+def _gcp_host(record: dict[str, Any]) -> str | None:
+    resource = record.get("resource")
+    labels = resource.get("labels") if isinstance(resource, dict) else None
+    return _label_host(labels)
+
+
+def _label_host(labels: Any) -> str | None:
+    if not isinstance(labels, dict):
+        return None
+    return next((str(labels[k]) for k in ("pod", "pod_name", "instance", "instance_id", "host", "hostname", "node_name") if labels.get(k)),
+                None)
+
+
+def _json_record(text: str) -> Unwrapped | None:
+    if not text.startswith("{") or not text.rstrip().endswith("}"):
         return None
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not isinstance(record.get("log"), str):
-        return None
-    log: str = record["log"]
-    return Unwrapped(log.rstrip("\n"), rfc3339(str(record.get("time", ""))), partial=not log.endswith("\n"))
+    return payload(record) if isinstance(record, dict) else None
 
 
-_CRI = re.compile(r"(\S{20,40}) (?:stdout|stderr) ([FP]) ?")
+_CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP])(?::[\w.-]{1,20})? ?")
 
 
 def _cri(text: str) -> Unwrapped | None:
@@ -77,62 +160,136 @@ def _cri(text: str) -> Unwrapped | None:
     stamp = rfc3339(found[1]) if found else None
     if found is None or stamp is None:
         return None
-    return Unwrapped(text[found.end():], stamp, partial=found[2] == "P")
+    return Unwrapped(text[found.end():], stamp, partial=found[3] == "P", stream=found[2])
 
 
-# docker logs -t, kubectl logs --timestamps: a zoned reading, one blank, then the payload; not a syslog line, whose host
-# and program follow the reading and are the kernel log parser's to read
-_STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}(?:Z|[+-]\d\d:\d\d) "
-                      r"(?!\S{1,80} (?:kernel|[\w./-]{1,60}\[\d{1,8}\])?: ?|\S{1,80} [\w./-]{1,60}(?:\[\d{1,8}\])?: )")
+# docker logs -t, kubectl logs --timestamps, GitHub Actions: a zoned reading, one blank, then the payload.
+_STAMPED = re.compile(r"(?:\ufeff)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}(?:Z|[+-]\d\d:\d\d)(?: |$)")
+# A syslog line: host and program follow the reading. The kernel log parser reads those.
+_SYSLOG_AFTER = re.compile(r"[\w.-]{1,80} (?:kernel(?:\[\d{1,8}\])?|[\w./@-]{1,60}\[\d{1,8}\]): ?")
+_SYSLOG_MAYBE = re.compile(r"[\w.-]{1,80} [\w./@-]{1,60}(?:\[\d{1,8}\])?: ")
+# A tracing subscriber's line (Rust): level and module follow the reading. That reading is the record's own.
+_TRACING_AFTER = re.compile(r" {0,4}(?:DEBUG|INFO|WARN|ERROR|TRACE) {1,2}[\w.:]{1,120}: ")
 
 
 def _stamped(text: str) -> Unwrapped | None:
     found = _STAMPED.match(text)
-    stamp = rfc3339(text) if found else None
+    if found is None or _SYSLOG_AFTER.match(text, found.end()):
+        return None
+    stamp = rfc3339(text.removeprefix("\ufeff"))
+    return Unwrapped(text[found.end():], stamp) if stamp else None
+
+
+def _surely_stamped(text: str) -> Unwrapped | None:
+    inner = _stamped(text)
+    if inner is None or _SYSLOG_MAYBE.match(inner.text) or _TRACING_AFTER.match(inner.text):
+        return None
+    return inner
+
+
+_LOGCLI = re.compile(r"(\S{20,35})[ \t]{1,4}\{[^{}]{0,400}\}[ \t]{1,4}")
+_AWS_TAIL = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,6})?\+00:00) ([\w./\[\]$:-]*(?:/|\[\$LATEST\])[\w./\[\]$:-]*|[\w-]*[0-9a-f]{12,40}) ")
+_GRAFANA = re.compile(r"(\d{19})\t(?:(\d{4}-\d\d-\d\dT\S{8,25})\t)?")
+_ACTIONS = re.compile(r"[^\t]{1,120}\t[^\t]{1,120}\t(?=(?:\ufeff)?\d{4}-\d\d-\d\dT)")
+
+
+def _logcli(text: str) -> Unwrapped | None:
+    found = _LOGCLI.match(text)
+    stamp = rfc3339(found[1]) if found else None
     return Unwrapped(text[found.end():], stamp) if found and stamp else None
 
 
-_KUBECTL = re.compile(r"\[(?:pod/)?([\w.-]+)/[\w.-]+(?:/[\w.-]+)?\] ")
-_COMPOSE = re.compile(r"([A-Za-z][\w.-]{0,60}) {1,30}\| ")
-_SLURM = re.compile(r" {0,4}(\d{1,5}): ")
+def _aws_tail(text: str) -> Unwrapped | None:
+    found = _AWS_TAIL.match(text)
+    return Unwrapped(text[found.end():], rfc3339(found[1]), found[2]) if found else None
 
 
-def _prefix(shape: re.Pattern[str]) -> Strip:
+def _grafana(text: str) -> Unwrapped | None:
+    found = _GRAFANA.match(text)
+    return Unwrapped(text[found.end():], epoch(found[1])) if found else None
+
+
+def _actions(text: str) -> Unwrapped | None:
+    found = _ACTIONS.match(text)
+    return Unwrapped(text[found.end():]) if found else None
+
+
+_KUBECTL = re.compile(r"\[(?:pod/)?([\w.-]+)/[\w.-]+(?:/[\w.-]+)?\] ?")
+_COMPOSE = re.compile(r"([A-Za-z][\w.-]{0,60}) {1,30}\| ?")
+_SLURM = re.compile(r" {0,4}(\d{1,5}): ?")
+
+
+def _prefix(shape: re.Pattern[str], what: str = "") -> Strip:
     def strip(text: str) -> Unwrapped | None:
         found = shape.match(text)
-        return Unwrapped(text[found.end():], host=found[1]) if found else None
+        return Unwrapped(text[found.end():], host=what + found[1], stream=found[1]) if found else None
 
     return strip
 
 
 TRANSPORTS = (
-    Transport("docker json-file", _docker_json),
+    Transport("JSON records of a log collector", _json_record),
     Transport("CRI", _cri),
     Transport("kubectl --prefix", _prefix(_KUBECTL)),
-    Transport("docker compose", _prefix(_COMPOSE)),
-    Transport("time-stamped lines", _stamped),
-    Transport("srun --label", _prefix(_SLURM)),
+    Transport("docker compose", _prefix(_COMPOSE), least=5),
+    Transport("GitHub Actions", _actions),
+    Transport("logcli", _logcli),
+    Transport("Grafana text", _grafana),
+    Transport("aws logs tail", _aws_tail),
+    Transport("time-stamped lines", _stamped, _surely_stamped),
+    Transport("srun --label", _prefix(_SLURM, "task "), least=5),
 )
 
 
 def transports_of(head: str) -> tuple[Transport, ...]:
-    """The transports stacked around the lines of `head`, outermost first. At least four of five lines must be wrapped."""
-    lines = [line for line in head.split("\n")[:200] if line.strip()][:-1] or head.split("\n")[:1]
+    """The transports stacked around the lines of `head`, outermost first. At least four of five lines must be wrapped;
+    a journal may be mixed, so there only the server's own lines are taken out of it."""
+    every = [line for line in head.split("\n") if line.strip()][:-1] or head.split("\n")[:1]
+    lines = every[:SAMPLE]
     stack: list[Transport] = []
     for _ in range(DEPTH):
         for transport in TRANSPORTS:
             if transport in stack:
                 continue
-            unwrapped = [transport.strip(line) for line in lines]
-            wrapped = [one for one in unwrapped if one is not None]
-            least = 5 if transport.name in ("srun --label", "docker compose") else 1
-            if len(wrapped) >= max(least, 0.8 * len(lines)):
+            strip = transport.sure or transport.strip
+            wrapped = [one for one in map(strip, lines) if one is not None]
+            if len(wrapped) >= max(transport.least, 0.8 * len(lines)):
                 stack.append(transport)
-                lines = [one.text for one in wrapped]
+                lines = [one.text for one in wrapped if one.text.strip()] or lines
                 break
         else:
             break
+    if len(stack) < DEPTH and (inner := _journal(every if not stack else lines) or _constant_prefix(lines)) is not None:
+        stack.append(inner)
     return tuple(stack)
+
+
+def _journal(lines: list[str]) -> Transport | None:
+    if not any(" " in line[:40] or line.startswith(("{", "_")) for line in lines[:50]):
+        return None
+    from analyzer.intake.journal import journal_of
+
+    return journal_of(lines)
+
+
+def _constant_prefix(lines: list[str]) -> Transport | None:
+    """One and the same text before every record (VLLM_LOGGING_PREFIX, a host name that a collector put there)."""
+    if len(lines) < 3:
+        return None
+    ordered = sorted(lines[:60])
+    one, two = ordered[len(ordered) // 10], ordered[len(ordered) - 1 - len(ordered) // 10]
+    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    # Up to the last mark of punctuation with blanks after it: never into a word or a reading that all records share.
+    found = re.match(r"(.{0,80}[\]\)|>:-] {0,4})", one[:min(length, 84)])
+    prefix = found[1] if found else ""
+    if len(prefix.strip()) < 2 or sum(line.startswith(prefix) for line in lines) < 0.8 * len(lines):
+        return None
+    from analyzer.intake.recognise import text_parser
+
+    before, after = text_parser("\n".join(lines)), text_parser("\n".join(line.removeprefix(prefix) for line in lines))
+    if before is not None or after is None:
+        return None
+    return Transport("constant prefix", lambda text: Unwrapped(text[len(prefix):]) if text.startswith(prefix) else None)
 
 
 def unwrap(stack: tuple[Transport, ...], text: str) -> Unwrapped:
@@ -140,10 +297,12 @@ def unwrap(stack: tuple[Transport, ...], text: str) -> Unwrapped:
     stamp: Stamp | None = None
     host: str | None = None
     partial = False
+    stream = ""
     for transport in stack:
         inner = transport.strip(text)
         if inner is None:
-            break
+            continue
         text, stamp, host = inner.text, stamp or inner.stamp, inner.host or host
         partial = partial or inner.partial
-    return Unwrapped(text, stamp, host, partial)
+        stream += inner.stream
+    return Unwrapped(text, stamp, host, partial, stream)

@@ -10,6 +10,7 @@ from analyzer.reasoning.facts import Facts
 from analyzer.reasoning.patterns import Sightings
 from analyzer.timeline.timeline import Place, Timeline
 from parsers.event import Event
+from parsers.span import SourceSpan
 
 
 @dataclass(slots=True)
@@ -32,6 +33,8 @@ class Bundle:
     timeline: Timeline
     observations: dict[str, list[Observation]] = field(default_factory=dict)
     slow_patterns: set[str] = field(default_factory=set)
+    originals: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Lines as they were pasted, by source and number, where what was read differs from them."""
 
     def events(self, *kinds: str) -> list[Event]:
         """Events of these kinds, in the order of reading."""
@@ -44,6 +47,13 @@ class Bundle:
     def place(self, event: Event) -> Place:
         """Where an event stands on the timeline."""
         return self.timeline.place(event.span, event.stamp)
+
+    def original(self, span: SourceSpan, text: str) -> str:
+        """A record as the person pasted it; `text` itself where nothing was changed, or where it spans lines."""
+        changed = self.originals.get(span.source)
+        if not changed or span.first_line != span.last_line:
+            return text
+        return changed.get(span.first_line, text)
 
     def kinds(self) -> set[str]:
         """The kinds of artifacts that were read."""

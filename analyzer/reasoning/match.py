@@ -9,6 +9,7 @@ from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
 from analyzer.reasoning.patterns import PROSE, Sighting
 from analyzer.reasoning.rule import Clause, Rule, Strength
+from analyzer.timeline.coverage import looked
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import before
 from parsers.event import Event
@@ -90,12 +91,12 @@ def _fits(clause: Clause, fields: dict[str, object] | dict[str, str]) -> bool:
 def record_of(event: Event, bundle: Bundle) -> Record:
     """An event as a quotable record."""
     stamp = event.stamp or reading_of(event.text)
-    return Record(event.span, event.text, bundle.timeline.place(event.span, stamp), event.kind)
+    return Record(event.span, bundle.original(event.span, event.text), bundle.timeline.place(event.span, stamp), event.kind)
 
 
 def _record_of_sighting(sighting: Sighting, bundle: Bundle) -> Record:
     place = bundle.timeline.place(sighting.span, reading_of(sighting.text), sighting.outer)
-    return Record(sighting.span, sighting.text, place, sighting.kind)
+    return Record(sighting.span, bundle.original(sighting.span, sighting.text), place, sighting.kind)
 
 
 def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
@@ -153,9 +154,11 @@ def _absence(clause: Clause, side: str, bundle: Bundle) -> Finding:
         kinds = SHOWN_BY.get(name, ())
     if there:
         return Finding(clause, side, Answer.CONTRADICTED, clause.strength, [record_of(e, bundle) for e in there[:2]], len(there))
-    if any(bundle.looked(kind) for kind in kinds):
+    answers = [looked(bundle, kind) for kind in kinds]
+    if any(counts for counts, _ in answers):
         return Finding(clause, side, Answer.SEEN, clause.strength, [], 1, detail="looked for and not found")
-    return Finding(clause, side, Answer.UNCHECKED, clause.strength)
+    why = next((reason for _, reason in answers if reason), "")
+    return Finding(clause, side, Answer.UNCHECKED, clause.strength, detail=why)
 
 
 def strongest(values: Iterable[Strength]) -> Strength | None:
