@@ -60,17 +60,18 @@ def quote(span: SourceSpan, text: str) -> Quote:
                  offset=span.start, text=text)
 
 
-def _time(place: Place) -> str | None:
-    if place.earliest is None or place.latest is None or place.latest - place.earliest > 60:
+def time_of(place: Place) -> str | None:
+    """RFC 3339 of a place that is known to within a minute either way, else None."""
+    if place.at is None or place.earliest is None or place.latest is None or place.latest - place.earliest > 120:
         return None
-    return written(place.earliest)
+    return written(place.at)
 
 
 def moment(record: Record, what: str = "") -> Moment:
     """A record as an instant or an interval."""
     place = record.place
     spread = place.latest - place.earliest if place.earliest is not None and place.latest is not None else None
-    return Moment(time=_time(place), as_written=place.text, earliest=written(place.earliest), latest=written(place.latest),
+    return Moment(time=time_of(place), as_written=place.text, earliest=written(place.earliest), latest=written(place.latest),
                   uncertainty_s=round(spread, 3) if spread is not None else None, source=quote(record.span, record.text), what=what)
 
 
@@ -79,7 +80,7 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
     from analyzer.timeline.story import story
 
     bundle = analysis.bundle
-    hypotheses = [_hypothesis(analysis, candidate, rank) for rank, candidate in enumerate(analysis.ranked[:12], 1)]
+    hypotheses = hypotheses_of(analysis)
     explained = {(e.source.artifact, e.source.line) for h in hypotheses for e in h.evidence_for if e.source is not None}
     return Report(
         tool=Tool(version=__version__, rulebook=analysis.rulebook.digest), verdict=verdict, summary=summary,
@@ -91,6 +92,11 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
                   for t in analysis.troubles[:200]])
 
 
+def hypotheses_of(analysis: Analysis) -> list[Hypothesis]:
+    """The first twelve hypotheses of an analysis."""
+    return [_hypothesis(analysis, candidate, rank) for rank, candidate in enumerate(analysis.ranked[:12], 1)]
+
+
 def _evidence(finding: Finding) -> list[Evidence]:
     clause = finding.clause
     says = f"{clause.says} ({finding.detail})" if finding.detail and finding.detail not in clause.says else clause.says
@@ -99,7 +105,7 @@ def _evidence(finding: Finding) -> list[Evidence]:
     quoted = []
     for index, record in enumerate(_distinct(finding.records)[:3]):
         quoted.append(Evidence(clause=clause.id, strength=finding.strength.value, statement=says,
-                               time=_time(record.place) or record.place.text, source=quote(record.span, record.text),
+                               time=time_of(record.place) or record.place.text, source=quote(record.span, record.text),
                                count=max(finding.count, 1) if index == 0 else 1))
     return quoted
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analyzer.analyze import analyze
+from analyzer.analyze import Analysis, investigate
+from analyzer.compose import hypotheses_of
 from analyzer.reasoning.rank import LEVEL
 from analyzer.reasoning.rulebook import Rulebook
-from analyzer.report import Report
+from analyzer.reasoning.verdict import decide
+from analyzer.report import Hypothesis
 
 KEYS = {"provenance", "first", "at_least", "at_most", "never_first", "ruled_out", "not_live", "verdict", "quotes"}
 
@@ -36,15 +38,21 @@ def run_cases(home: Path, rulebook: Rulebook, only: str | None = None) -> list[C
 
 def run_case(folder: Path, rulebook: Rulebook) -> CaseResult:
     """Run one case."""
+    analysis = investigate([str(folder / "input")], rulebook)
+    return CaseResult(f"{folder.parent.name}/{folder.name}", judge(folder, analysis))
+
+
+def judge(folder: Path, analysis: Analysis) -> list[str]:
+    """What of the case's expectation does not hold for this analysis of its input, in words."""
     expected = tomllib.loads((folder / "expect.toml").read_text(encoding="utf-8"))
-    report = analyze([str(folder / "input")], rulebook)
-    return CaseResult(f"{folder.parent.name}/{folder.name}", compare(expected, report, folder.parent.name))
+    verdict, _ = decide(analysis.ranked, analysis.bundle, analysis.signs, analysis.troubles)
+    return compare(expected, verdict, hypotheses_of(analysis), folder.parent.name)
 
 
-def compare(expected: dict[str, Any], report: Report, rule_id: str) -> list[str]:
+def compare(expected: dict[str, Any], verdict: str, hypotheses: list[Hypothesis], rule_id: str) -> list[str]:
     """What of the expectation does not hold, in words."""
     faults = [f"unknown key {key!r} in expect.toml" for key in expected.keys() - KEYS]
-    live = [h for h in report.hypotheses if not h.ruled_out]
+    live = [h for h in hypotheses if not h.ruled_out]
     first = live[0] if live else None
     if "first" in expected and (first is None or first.cause != expected["first"]):
         faults.append(f"wanted {expected['first']} first, got {first.cause if first else 'nothing'}")
@@ -56,11 +64,11 @@ def compare(expected: dict[str, Any], report: Report, rule_id: str) -> list[str]
         faults.append(f"wanted at most {expected['at_most']}, got {own.confidence}")
     if first is not None and first.cause in expected.get("never_first", []):
         faults.append(f"{first.cause} must not be first")
-    out = {h.rule for h in report.hypotheses if h.ruled_out}
+    out = {h.rule for h in hypotheses if h.ruled_out}
     faults += [f"{rule} should be ruled out" for rule in expected.get("ruled_out", []) if rule not in out]
     faults += [f"{h.rule} must not be live" for h in live if h.rule in expected.get("not_live", [])]
-    if "verdict" in expected and report.verdict not in expected["verdict"]:
-        faults.append(f"wanted the verdict {' or '.join(expected['verdict'])}, got {report.verdict}")
+    if "verdict" in expected and verdict not in expected["verdict"]:
+        faults.append(f"wanted the verdict {' or '.join(expected['verdict'])}, got {verdict}")
     quoted = "\n".join(e.source.text for h in live[:1] for e in h.evidence_for if e.source is not None)
     faults += [f"the first hypothesis does not quote {text!r}" for text in expected.get("quotes", []) if text not in quoted]
     return faults

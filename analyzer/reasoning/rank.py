@@ -131,11 +131,16 @@ def _first(positive: list[Finding]) -> Record | None:
     return first
 
 
-def rank(rulebook: Rulebook, bundle: Bundle) -> list[Candidate]:
-    """All candidates, best first, ruled-out ones last; one a cause."""
-    weighed = [c for rule in rulebook.rules.values() if (c := weigh(rule, bundle)) is not None]
+def weigh_all(rulebook: Rulebook, bundle: Bundle) -> list[Candidate]:
+    """Every rule that speaks to this input, in no order."""
+    return [c for rule in rulebook.rules.values() if (c := weigh(rule, bundle)) is not None]
+
+
+def one_a_cause(weighed: list[Candidate]) -> list[Candidate]:
+    """The best candidate of every cause, best first, ruled-out ones last."""
     best: dict[str, Candidate] = {}
     for candidate in sorted(weighed, key=_merit):
+        candidate.yields_to = ""
         best.setdefault(candidate.rule.cause, candidate)
     return order(list(best.values()))
 

@@ -1,33 +1,325 @@
-"""When did it really stop: the last progress, and the first event of the trouble. A time-out that fires later is not the
-onset."""
+"""When did it really stop: the last progress and the first sign of trouble, not the time-out that fires minutes later.
+
+Two kinds of evidence are weighed. A *sign* is an event that is trouble by itself; one that says how long it has waited
+(a 60-s broadcast wait, an RPC time-out, a collective watchdog, a hung task) leads back to the start of the wait.
+*Progress* bounds the stop from below. Where the server stalls without a word, the stop lies in the last interval
+that still showed tokens; where something dies, the death is the onset.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from analyzer.reasoning.bundle import Bundle
+from analyzer.timeline.clocks import kind_of
+from analyzer.timeline.readings import reading_of
+from analyzer.timeline.timeline import Place, before
 from parsers.event import Event
+from parsers.stamp import ClockKind, Stamp
 
 if TYPE_CHECKING:
     from analyzer.analyze import Analysis
 
+STATS_EVERY = 10.0
+"""Seconds between throughput lines (VLLM_LOG_STATS_INTERVAL)."""
+STALLED_FOR = 25.0
+"""Seconds without tokens, requests running, from which a zero line is a stall and no long prefill."""
+PIPELINE = 15.0
+"""Seconds by which a throughput line may still count tokens from before a fault."""
+FULL_STALL = ("flat_counter", "zero_throughput_running", "waits_after_ready", "open_phase", "open_bar",
+              "download_without_end", "nccl_silence_after_init", "host_stopped")
+SILENT_START = {"open_phase", "open_bar", "host_stopped", "download_without_end"}
+SUDDEN = ("kernel_log.xid", "kernel_log.sxid", "kernel_log.fallen_off_bus", "kernel_log.gsp", "kernel_log.oom_kill",
+          "kernel_log.lockup", "kernel_log.panic", "kernel_log.segfault", "kernel_log.invalid_opcode", "kernel_log.mce",
+          "kernel_log.iommu_fault", "kernel_log.sysrq_crash", "kernel_log.init_failure", "kernel_log.pcie_link",
+          "server_log.process_died", "server_log.killed", "server_log.cuda_error", "server_log.exception",
+          "server_log.engine_dead", "server_log.usage_error", "cuda_gdb.exception", "collective.rank_behind")
+# Events that fire after a wait, with the field that says how long it was and what one unit of it is in seconds.
+WAITED: dict[str, tuple[str, float, float]] = {
+    "server_log.shm_broadcast_wait": ("seconds", 1.0, 60.0),
+    "server_log.rpc_timeout": ("seconds", 1.0, 0.0),
+    "server_log.watchdog": ("seconds", 1.0, 0.0),
+    "collective.watchdog_timeout": ("timeout_ms", 0.001, 0.0),
+    "kernel_log.hung_task": ("seconds", 1.0, 0.0),
+    "kernel_log.lockup": ("seconds", 1.0, 0.0),
+}
+_RAN_FOR = re.compile(r"ran for (\d{1,12}) milliseconds|timed out after (\d{1,9}) seconds|stuck for (\d{1,6})s")
+_RPC = re.compile(r"execute_model|RPC call|Engine iteration timed out")
+EXECUTE_TIMEOUT = 300.0
+"""VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS as shipped."""
+
+
+@dataclass(slots=True)
+class Onset:
+    """The stop: the event that shows it, so many seconds before it (`back`), with what bounds it in words.
+
+    `slack` is how many seconds earlier than that it may have been.
+    """
+
+    event: Event
+    back: float
+    slack: float
+    what: str
+
+
+@dataclass(slots=True)
+class _Sign:
+    event: Event
+    back: float
+    place: Place
+
+
+def _number(event: Event, name: str) -> float:
+    value = event.fields.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+def _moves(event: Event) -> bool:
+    return _number(event, "generation_tps") > 0 or _number(event, "prompt_tps") > 0
+
+
+def _place(event: Event, bundle: Bundle) -> Place:
+    return bundle.timeline.place(event.span, event.stamp or reading_of(event.text))
+
+
+def _stats(bundle: Bundle) -> Iterator[list[Event]]:
+    by_source: dict[str, list[Event]] = {}
+    for event in bundle.events("server_log.stats"):
+        by_source.setdefault(event.span.source, []).append(event)
+    for events in by_source.values():
+        yield sorted(events, key=lambda one: one.span.first_line)
+
+
+def _latest(events: list[Event], bundle: Bundle) -> Event | None:
+    last: Event | None = None
+    for event in events:
+        if last is None or before(_place(last, bundle), _place(event, bundle)) is True:
+            last = event
+    return last
+
 
 def last_progress(bundle: Bundle) -> Event | None:
-    """The last record that shows progress: tokens per second above zero, a request answered, a phase mark."""
-    candidates: list[Event] = [e for e in bundle.events("server_log.stats")
-                               if float(e.fields.get("generation_tps") or 0) > 0 or float(e.fields.get("prompt_tps") or 0) > 0]
-    candidates = candidates or bundle.events("server_log.phase", "server_log.ready")
-    return max(candidates, key=lambda e: (e.span.source, e.span.first_line), default=None)
+    """The last record that shows progress: tokens per second above zero, else a phase mark or readiness."""
+    moving = [next(e for e in reversed(events) if _moves(e)) for events in _stats(bundle) if any(map(_moves, events))]
+    if moving:
+        return _latest(moving, bundle)
+    marks = bundle.events("server_log.phase", "server_log.ready", "server_log.jit", "server_log.progress_bar")
+    return _latest(sorted(marks, key=lambda e: (e.span.source, e.span.first_line)), bundle)
 
 
-def onset(analysis: Analysis) -> Event | None:
-    """The event that marks the stop, or None when nothing stopped."""
-    if not analysis.signs.trouble:
+def last_of_each(bundle: Bundle) -> dict[str, Event]:
+    """The last stamped record of every process that the server's logs name, by its role and rank."""
+    last: dict[str, Event] = {}
+    for kind, events in bundle.by_kind.items():
+        if kind.startswith("server_log.") and kind != "server_log.shutdown":
+            for event in events:
+                name = event.actor.process
+                if name and event.stamp is not None:
+                    known = last.get(name)
+                    if known is None or (known.span.source == event.span.source
+                                         and known.span.first_line < event.span.first_line):
+                        last[name] = event
+    return dict(sorted(last.items()))
+
+
+def _stall_progress(bundle: Bundle) -> tuple[Event, float] | None:
+    """The last throughput line with tokens before the first stall, and how far back the stop may lie."""
+    found: list[tuple[Event, float]] = []
+    for events in _stats(bundle):
+        stalls = [(last, zero) for last, zero in pairwise(events)
+                  if _moves(last) and not _moves(zero) and _number(zero, "running") > 0 and _stays_still(zero, events)]
+        moving = [e for e in events if _moves(e)]
+        last = stalls[0][0] if stalls else moving[-1] if moving else None
+        if last is not None:
+            index = events.index(last)
+            gap = _apart(events[index - 1], last) if index else None
+            found.append((last, gap if gap is not None and 0 < gap < 2 * STATS_EVERY else STATS_EVERY))
+    latest = _latest([event for event, _ in found], bundle)
+    return next((one for one in found if one[0] is latest), None)
+
+
+def _apart(one: Event, two: Event) -> float | None:
+    return two.stamp.value - one.stamp.value if one.stamp is not None and two.stamp is not None else None
+
+
+def _stays_still(zero: Event, events: list[Event]) -> bool:
+    after = [e for e in events if e.span.first_line > zero.span.first_line and _moves(e)]
+    apart = _apart(zero, after[0]) if after else None
+    return apart is None or apart + STATS_EVERY >= STALLED_FOR
+
+
+def waited(event: Event) -> float:
+    """Seconds for which an event says that something had waited before it fired; 0 when it says nothing."""
+    name, unit, default = WAITED.get(event.kind, ("", 1.0, 0.0))
+    seconds = _number(event, name) * unit or default
+    if not seconds and (found := _RAN_FOR.search(event.text)):
+        seconds = float(found[1]) / 1000 if found[1] else float(found[2] or found[3])
+    if not seconds and event.kind == "server_log.rpc_timeout" and _RPC.search(event.text):
+        seconds = EXECUTE_TIMEOUT
+    return seconds
+
+
+def _signs(analysis: Analysis) -> Iterator[_Sign]:
+    bundle = analysis.bundle
+    counted = {id(event) for _, event in analysis.signs.trouble}
+    for kind in SUDDEN:
+        for event in bundle.events(kind):
+            if id(event) in counted and event.fields.get("role") != "consequence":
+                yield _sign(event, 0.0, bundle)
+    progressed = {source: max(e.span.first_line for e in events if _moves(e))
+                  for events in _stats(bundle) if any(map(_moves, events)) for source in (events[0].span.source,)}
+    late = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("waits_then_progress")}
+    stopping = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("orderly_stop")}
+    for kind in WAITED:
+        for event in bundle.events(kind):
+            source, line = event.span.source, event.span.first_line
+            done = max(progressed.get(source, 0), late.get(source, 0))
+            if done < line < stopping.get(source, line + 1):
+                yield _sign(event, waited(event), bundle)
+    for event in bundle.events("heartbeat.beat"):
+        if event.fields.get("what") == "unreachable" and bundle.observed("host_stopped"):
+            yield _sign(event, _number(event, "seconds"), bundle)
+
+
+def _sign(event: Event, back: float, bundle: Bundle) -> _Sign:
+    place = _place(event, bundle)
+    return _Sign(event, back, place.moved(-back) if back else place)
+
+
+def _first(signs: list[_Sign]) -> _Sign | None:
+    first: _Sign | None = None
+    for sign in signs:
+        if first is None or before(sign.place, first.place) is True or (
+                first.event.stamp is None and sign.event.stamp is not None
+                and before(first.place, sign.place) is not True):
+            first = sign
+    return first
+
+
+def _much_later(one: Place, two: Place, seconds: float) -> bool:
+    """Whether `two` came more than so many seconds after `one`, beyond doubt."""
+    return before(one.moved(seconds), two.moved(0.0)) is True
+
+
+def onset(analysis: Analysis) -> Onset | None:
+    """The stop, or None when nothing stopped."""
+    bundle = analysis.bundle
+    live = [c for c in analysis.ranked if not c.ruled_out]
+    serious = any(not c.rule.harmless and c.confidence != "low" for c in live)
+    if not serious and (not analysis.signs.trouble or (live and live[0].rule.harmless)):
         return None
-    stalled = {"flat_counter", "zero_throughput_running", "waits_after_ready", "stopped_process"}
-    if any(kind in stalled for kind, _ in analysis.signs.trouble):
-        progress = last_progress(analysis.bundle)
-        if progress is not None:
-            return progress
-    timed = [event for _, event in analysis.signs.trouble if event.stamp is not None]
-    return timed[0] if timed else None
+    trouble = {kind for kind, _ in analysis.signs.trouble}
+    progress = _progress(bundle, trouble)
+    signs = list(_signs(analysis))
+    if progress is not None:
+        known = progress.place.moved(-progress.slack)
+        fresh = [sign for sign in signs if not _much_later(sign.place, known, PIPELINE)]
+        signs = fresh or ([] if trouble & set(FULL_STALL) else signs)
+    first = _first(signs)
+    if progress is None and first is None:
+        return _from_observations(analysis)
+    if first is None:
+        return progress.onset() if progress is not None else None
+    if progress is not None and _stalled_first(progress, first, bool(trouble & set(FULL_STALL))):
+        return progress.onset(first)
+    return _at(first)
+
+
+@dataclass(slots=True)
+class _Progress:
+    event: Event
+    slack: float
+    place: Place
+    note: str
+
+    def onset(self, sign: _Sign | None = None) -> Onset:
+        note = self.note
+        if sign is not None and sign.event.stamp is not None:
+            note += f"; the first sign of trouble, at {_clock(sign.event)}, is later"
+        return Onset(self.event, 0.0, self.slack, note)
+
+
+def _clock(event: Event) -> str:
+    return event.stamp.text if event.stamp is not None else ""
+
+
+def _progress(bundle: Bundle, trouble: set[str]) -> _Progress | None:
+    if trouble & SILENT_START and not bundle.events("server_log.stats"):
+        lasts = [e for e in bundle.events("server_log.last_record", "server_log.phase") if e.stamp is not None]
+        last = _latest(sorted(lasts, key=lambda e: (e.span.source, e.span.first_line)), bundle)
+        if last is not None:
+            note = "the last line before the silence" + _outlived(bundle, last)
+            return _Progress(last, 0.0, _place(last, bundle), note)
+    stalled = _stall_progress(bundle)
+    if stalled is not None:
+        event, slack = stalled
+        return _Progress(event, slack, _place(event, bundle),
+                         f"the last throughput line with tokens: they stopped in the {slack:.0f} s before it")
+    last = last_progress(bundle)
+    if last is None or (last.stamp is None and reading_of(last.text) is None):
+        return None
+    return _Progress(last, 0.0, _place(last, bundle), "the last sign of progress")
+
+
+def _outlived(bundle: Bundle, last: Event) -> str:
+    """How long a heartbeat went on after the server's last line, in words."""
+    here = _place(last, bundle)
+    words = ""
+    for beat in bundle.events("heartbeat.beat"):
+        there = _place(beat, bundle)
+        if beat.fields.get("what") == "alive" and before(here, there) is True and here.at and there.at:
+            words = (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {there.at - here.at:.0f} s "
+                     "longer: so long the host's timers and disk still worked")
+    return words
+
+
+def _stalled_first(progress: _Progress, sign: _Sign, full: bool) -> bool:
+    """Whether the stop is the end of progress rather than the first sign after it."""
+    if sign.event.stamp is None:
+        return progress.event.stamp is not None and full
+    if sign.back and not sign.event.kind.startswith("heartbeat"):
+        return False  # a wait leads back to the very moment
+    gap = 1.0 if sign.event.kind.startswith("heartbeat") else PIPELINE
+    return full and _much_later(progress.place, sign.place, gap)
+
+
+def _at(sign: _Sign) -> Onset:
+    if sign.back:
+        note = f"this fired at {_clock(sign.event)} after a wait of {sign.back:g} s, which leads back to the onset"
+        return Onset(sign.event, sign.back, 0.0, note)
+    return Onset(sign.event, 0.0, 0.0, "the first sign of trouble")
+
+
+def _from_observations(analysis: Analysis) -> Onset | None:
+    """No progress and no sign with a kind of its own: the first stamped event that speaks of trouble."""
+    events = [event for _, event in analysis.signs.trouble]
+    first = _first([_sign(event, 0.0, analysis.bundle) for event in events])
+    return Onset(first.event, 0.0, 0.0, "the first record that shows the trouble") if first is not None else None
+
+
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+_DATE = re.compile(r"(\d\d)([-/])(\d\d)(?=[ T])")
+
+
+def earlier(stamp: Stamp, seconds: float) -> str:
+    """The reading so many seconds before `stamp`, written as that clock writes it."""
+    if stamp.clock is ClockKind.BOOT:
+        return f"{stamp.value - seconds:.6f}"
+    found = _CLOCK.search(stamp.text)
+    if found is None:
+        return f"{stamp.text} less {seconds:g} s"
+    hours, minutes, rest = (int(part) for part in found[0].split(":"))
+    of_day = hours * 3600 + minutes * 60 + rest - int(seconds)
+    at = datetime.fromtimestamp(of_day % 86400, UTC)
+    text = f"{stamp.text[:found.start()]}{at:%H:%M:%S}{stamp.text[found.end():]}"
+    if of_day < 0 and kind_of(stamp) != "time of day":
+        day = datetime.fromtimestamp(stamp.value - seconds, UTC)
+        if stamp.clock is ClockKind.UTC:
+            return f"{day:%Y-%m-%dT%H:%M:%S}Z"
+        return _DATE.sub(lambda date: f"{day:%m}{date[2]}{day:%d}", text, count=1)
+    return text

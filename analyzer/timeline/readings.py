@@ -12,10 +12,11 @@ from parsers.stamp import ClockKind, Stamp
 _ISO_ZONED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
 _ISO_LOCAL = re.compile(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?!\d)")
 _VLLM = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
-_SYSLOG = re.compile(r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?: (\d{4}))?")
+_SYSLOG = re.compile(r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)"
+                     r"(?: (\d{4}))?")
 _BOOT = re.compile(r"^(?:<\d{1,3}>)?\[ {0,8}(\d{1,9}\.\d{1,9})\]")
 _TIME = re.compile(r"(?<![\d:.])(\d\d):(\d\d):(\d\d)(?:[.,]\d{1,6})?(?![\d:])")
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NO_YEAR = 1972
 
 
@@ -34,20 +35,40 @@ def reading_of(text: str) -> Stamp | None:
     head = text[:400]
     if found := _BOOT.match(head):
         return Stamp(found[1], ClockKind.BOOT, float(found[1]), 1e-6)
-    if (found := _ISO_ZONED.search(head)) and (stamp := rfc3339(found[0])):
-        return stamp
-    if found := _ISO_LOCAL.search(head):
-        digits = found[7] or ""
-        return _wall(int(found[1]), int(found[2]), int(found[3]), (int(found[4]), int(found[5]), int(found[6])),
-                     int(digits) / 10 ** len(digits) if digits else 0.0, found[0], 10.0 ** -len(digits) if digits else 1.0)
-    if found := _VLLM.search(head):
-        return _wall(None, int(found[1]), int(found[2]), (int(found[3]), int(found[4]), int(found[5])), 0.0,
-                     found[0].split(" ", 1)[1], 1.0)
-    if found := _SYSLOG.search(head):
-        return _wall(int(found[6]) if found[6] else None, _MONTHS.index(found[1]) + 1, int(found[2]),
-                     (int(found[3]), int(found[4]), int(found[5])), 0.0, found[0], 1.0)
-    if found := _TIME.search(head):
-        hours, minutes, seconds = int(found[1]), int(found[2]), int(found[3])
-        if hours < 24 and minutes < 60 and seconds < 61:
-            return Stamp(found[0], ClockKind.WALL, hours * 3600.0 + minutes * 60 + seconds, 1.0, False, False)
+    # The first reading is the record's own; one further in may be part of what it says.
+    hits = [(pattern.search(head), read) for pattern, read in _FORMS]
+    for found, read in sorted(((hit, read) for hit, read in hits if hit is not None), key=lambda one: one[0].start()):
+        if stamp := read(found):
+            return stamp
     return None
+
+
+def _zoned(found: re.Match[str]) -> Stamp | None:
+    return rfc3339(found[0])
+
+
+def _local(found: re.Match[str]) -> Stamp | None:
+    digits = found[7] or ""
+    return _wall(int(found[1]), int(found[2]), int(found[3]), (int(found[4]), int(found[5]), int(found[6])),
+                 int(digits) / 10 ** len(digits) if digits else 0.0, found[0], 10.0 ** -len(digits) if digits else 1.0)
+
+
+def _vllm(found: re.Match[str]) -> Stamp | None:
+    return _wall(None, int(found[1]), int(found[2]), (int(found[3]), int(found[4]), int(found[5])), 0.0,
+                 found[0].split(" ", 1)[1], 1.0)
+
+
+def _syslog(found: re.Match[str]) -> Stamp | None:
+    return _wall(int(found[6]) if found[6] else None, _MONTHS.index(found[1]) + 1, int(found[2]),
+                 (int(found[3]), int(found[4]), int(found[5])), 0.0, found[0], 1.0)
+
+
+def _time(found: re.Match[str]) -> Stamp | None:
+    hours, minutes, seconds = int(found[1]), int(found[2]), int(found[3])
+    if hours >= 24 or minutes >= 60 or seconds >= 61:
+        return None
+    return Stamp(found[0], ClockKind.WALL, hours * 3600.0 + minutes * 60 + seconds, 1.0, False, False)
+
+
+# Of two forms that begin at one character, the first one here says more.
+_FORMS = ((_ISO_ZONED, _zoned), (_ISO_LOCAL, _local), (_VLLM, _vllm), (_SYSLOG, _syslog), (_TIME, _time))

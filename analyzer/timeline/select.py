@@ -45,7 +45,8 @@ def select(timeline: Timeline, wanted: Selection) -> Timeline:
     if wanted.around is not None:
         if wanted.around == "onset":
             if timeline.onset is None:
-                raise ValueError("no onset is known for this input, so --around onset selects nothing. Give a time instead.")
+                raise ValueError("no onset is known for this input, so --around onset selects nothing. "
+                                 "Give a time instead.")
             centre = timeline.onset.time or timeline.onset.as_written or ""
         else:
             centre = wanted.around
