@@ -16,6 +16,7 @@ from parsers.cuda_core.names import readable
 KERNELS = 6
 PLACES = 8
 FAULTS = 6
+SASS_AROUND = 6
 WIDTH = 118
 View = dict[str, Any]
 
@@ -41,7 +42,7 @@ def core_text(core: View) -> list[str]:
         lines += ["", *_kernel(core, kernel)]
     if len(kernels) > KERNELS:
         lines.append(f"  … {len(kernels) - KERNELS} more kernels (--format json has all)")
-    lines += _named(core)
+    lines += [*_named(core), *_sass(core)]
     lines += _absent(core)
     if core.get("warps"):
         lines += ["", *_wrapped("  limits   ", str(core.get("limits") or ""), 11)]
@@ -242,6 +243,34 @@ def _stack(core: View, group: View) -> str:
             more = f" and {len(warp['stack']) - 3} more" if len(warp["stack"]) > 3 else ""
             return _safe(" < ".join(frames) + more, 150)
     return ""
+
+
+def _sass(core: View) -> list[str]:
+    """`inspect --sass`: the instructions around each PC, those further away left out."""
+    sass = core.get("sass")
+    if not sass:
+        return []
+    lines: list[str] = []
+    for excerpt in sass.get("excerpts") or []:
+        lines += ["", *_wrapped("  sass     ", readable(str(excerpt.get("function")), 100), 11)]
+        rows = excerpt.get("instructions") or []
+        marked = [at for at, row in enumerate(rows) if row.get("warps") or row.get("error_pc")]
+        last = -1
+        for at, row in enumerate(rows):
+            if not any(abs(at - mark) <= SASS_AROUND for mark in marked):
+                continue
+            if last >= 0 and at != last + 1:
+                lines.append("             …")
+            last = at
+            who = f"{row['warps']:,} at PC" if row.get("warps") else ""
+            who = f"FAULT {who}".strip() if row.get("error_pc") else who
+            lines.append(f"  {who:>14} {'=>' if who else '  '} +{row['offset']:#06x}  {_safe(row['text'], 90)}")
+    notes = sass.get("notes") or []
+    return [
+        *lines,
+        *([""] if notes else []),
+        *(line for note in notes for line in _wrapped("  sass     ", str(note), 11)),
+    ]
 
 
 def _absent(core: View) -> list[str]:
