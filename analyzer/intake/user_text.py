@@ -48,10 +48,11 @@ _IDS = re.compile(
     r"(?:prompt_token_ids|input_ids|output_token_ids|output_ids|token_ids)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}(?P<ids>\[[\d,\s.]{2,}\]?)"
 )
 _NAMED = re.compile(r"(?:Received|Added|Aborted|Finished|Aborting) request(?:\(s\))? (?P<id>[^\s:]{1,512})")
-_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<target>[^"\s]{1,8192})')
-_API = re.compile(
-    r"/(?:v\d|health|metrics|version|ping|load|tokenize|generate|invocations|get_|start_|stop_|flush_)[\w/.-]*"
+_ACCESS = re.compile(
+    r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<path>[^"\s?]{1,8192})(?P<query>\?[^"\s]{0,8192})?(?: HTTP/[\d.]+" (?P<code>\d{3}))?'
 )
+_INVENTED = ("400", "404", "405")
+"""Answers to a path that the server does not have: then the path too is the client's words."""
 _AFTER_PROMPT = re.compile(
     r", (?:params|sampling_params|prompt_token_ids|lora_request|output_token_ids|finish_reason)[:=]"
 )
@@ -115,10 +116,10 @@ def user_text(text: str) -> list[Stretch]:
     found += [Stretch(*one.span("ids"), "ids") for one in _IDS.finditer(text)]
     found += [Stretch(*one.span("id"), "id") for one in _NAMED.finditer(text)]
     for one in _ACCESS.finditer(text):
-        start, end = one.span("target")
-        known = _API.match(text, start, end)
-        if known is None or known.end() < end:
-            found.append(Stretch(known.end() if known else start, end, "target"))
+        if one["code"] in _INVENTED and not one["path"].startswith("/v1/"):
+            found.append(Stretch(*one.span("path"), "target"))
+        if one["query"]:
+            found.append(Stretch(*one.span("query"), "target"))
     found.sort()
     kept: list[Stretch] = []
     for stretch in found:
