@@ -53,6 +53,8 @@ _ACCESS = re.compile(
 )
 _INVENTED = ("400", "404", "405")
 """Answers to a path that the server does not have: then the path too is the client's words."""
+_SETTING = re.compile(r"\?[a-z_]{1,20}=[a-z0-9_,]{0,12}")
+"""A query that sets something of the server (`/sleep?level=1`)."""
 _AFTER_PROMPT = re.compile(
     r", (?:params|sampling_params|prompt_token_ids|lora_request|output_token_ids|finish_reason)[:=]"
 )
@@ -118,7 +120,7 @@ def user_text(text: str) -> list[Stretch]:
     for one in _ACCESS.finditer(text):
         if one["code"] in _INVENTED and not one["path"].startswith("/v1/"):
             found.append(Stretch(*one.span("path"), "target"))
-        if one["query"]:
+        if one["query"] and not _SETTING.fullmatch(one["query"]):
             found.append(Stretch(*one.span("query"), "target"))
     found.sort()
     kept: list[Stretch] = []
