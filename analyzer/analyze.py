@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.read import Read, read_source
-from analyzer.intake.repeats import drop
+from analyzer.intake.duplicates import drop
 from analyzer.intake.sources import walk
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.facts import collect

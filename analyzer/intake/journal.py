@@ -49,7 +49,7 @@ def _strip_for(writers: frozenset[str]) -> Any:
 
 def journal_of(lines: list[str]) -> Transport | None:
     """The journal around the lines of a head, bound to the writers whose payload a server-side parser claims."""
-    if sum(1 for line in lines[:50] if line.startswith("__CURSOR=") or line.startswith("__REALTIME_TIMESTAMP=")) and \
+    if sum(1 for line in lines[:50] if line.startswith(("__CURSOR=", "__REALTIME_TIMESTAMP="))) and \
             any(line.startswith("MESSAGE=") for line in lines):
         kinds = {line for line in lines if line.startswith(("_TRANSPORT=", "SYSLOG_IDENTIFIER="))}
         if kinds and all(line.split("=", 1)[1] == "kernel" for line in kinds):

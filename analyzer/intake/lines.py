@@ -69,7 +69,7 @@ def physical(block: Block, budget: Budget) -> Iterator[Line]:
 
 
 class Unwrapping:
-    """Lines without the transports of `stack`. It keeps its state from block to block: a record may go on in the next."""
+    """Lines without the transports of `stack`. State is kept between blocks: a record may go on in the next."""
 
     def __init__(self, stack: tuple[Transport, ...], budget: Budget) -> None:
         self._stack, self._kept = stack, budget.line_kept

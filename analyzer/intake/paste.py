@@ -68,7 +68,7 @@ def plain(text: str) -> str:
 
 
 def unmark(lines: Sequence[Line], is_log: Callable[[str], bool]) -> Pasted:
-    """A text without the marks of the place it was pasted into. Changes the lines in place and keeps their originals.
+    """A text without the marks of the place it was pasted into. Changes the lines in place; keeps their originals.
 
     `is_log` tells whether a stretch of text is an artifact by itself.
     """
@@ -91,7 +91,7 @@ def _change(pasted: Pasted, line: Line, text: str) -> None:
 
 
 def _unquote(pasted: Pasted, lines: Sequence[Line]) -> None:
-    """Take off `> `. A single `>` may be a shell's second prompt, which does no harm to take off; `>>> ` is Python's."""
+    """Take off `> `. It may be a shell's second prompt, which does no harm to take off; `>>> ` is Python's."""
     for line in lines:
         if ">" in line.text[:4] and not _SHELL_OR_REPL.match(line.text) and (found := _QUOTED.match(line.text)):
             _change(pasted, line, line.text[found.end():])
@@ -114,7 +114,8 @@ def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
     def close(prose: bool) -> None:
         nonlocal mine
         if mine:
-            segments.append(Segment(mine, heading if prose else heading or told, prose))
+            names = [heading] if prose else [heading, told]
+            segments.append(Segment(mine, "/".join(name for name in names if name) or None, prose))
         mine = []
 
     for line in lines:
@@ -132,8 +133,6 @@ def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
             else:
                 close(False)
                 opened, told = None, None
-                if heading and heading.startswith("\0"):
-                    heading = None
             line.text = ""
             continue
         if opened is None:
@@ -142,7 +141,7 @@ def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
                 close(True)
                 heading, told = name, None
             elif text.strip():
-                told = label(text) if len(text) <= 80 else None
+                told = label(text) if len(text) <= 80 and not text.lstrip().startswith("<") else None
             if "<" in text:
                 line.text = _TAG.sub("", text)
         mine.append(line)

@@ -32,7 +32,7 @@ __all__ = ["Read", "guarded", "lines_of", "read_source"]
 
 @dataclass(slots=True)
 class Read:
-    """One artifact as it was read. `lines` = physical lines of this part, `known` = those its parser or a rule knows."""
+    """One artifact as it was read. `lines` = lines of this part, `known` = those that its parser or a rule knows."""
 
     path: str
     parser: str | None
@@ -145,7 +145,7 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
 
 def _read_sections(name: str, layout: Layout, stream: Iterator[Block], sightseer: Sightseer,
                    budget: Budget) -> list[Read]:
-    """The sections of a bug report or cluster dump: those that a parser knows one by one, all others in the first read."""
+    """The sections of a bug report or cluster dump: those that a parser knows one by one, the rest in the first."""
     rest = Read(name, layout.name, PROSE)
     reads = [rest]
     taken: dict[str, int] = {}
@@ -192,7 +192,8 @@ def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -
         literals = sightseer.patterns.literals_for(kind)
         names = list(literals)
         scanner = scanner_for(names, 0)
-        read = Read(part.path, parser.name if parser is not None else None, kind, transports=part.transports,
+        named = parser.name if parser is not None else PROSE if part.prose else None
+        read = Read(part.path, named, kind, transports=part.transports,
                     originals=part.originals)
         if len(grouped) > 1:
             read.part = f"{len(mine)} of {total} lines"
@@ -213,7 +214,7 @@ def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -
             read.known = read.nonblank
             _count_repeated(read)
         else:
-            read.known = found_lines
+            read.known = read.nonblank if part.prose else found_lines
         reads.append(read)
     return reads or [Read(name, None, "empty")]
 
@@ -234,7 +235,8 @@ def _account(read: Read, lines: list[Line]) -> None:
     read.first_line, read.last_line = (lines[0], lines[-1]) if lines else (None, None)
 
 
-def _candidates(lines: list[Line], scanner: Scanner, patterns: list[tuple[int, ...]]) -> Iterator[tuple[Line, set[int]]]:
+def _candidates(lines: list[Line], scanner: Scanner,
+                patterns: list[tuple[int, ...]]) -> Iterator[tuple[Line, set[int]]]:
     """Lines that hold a literal, with the patterns to be tried on each: one scan over all payload text."""
     encoded = [line.text.encode("utf-8", "surrogateescape") for line in lines]
     starts, at = [], 0

@@ -41,13 +41,15 @@ def text_parser(head: str) -> TextParser | None:
 
 @dataclass(slots=True)
 class Part:
-    """What one parser (None: notes) reads of a text. `originals` = lines as they were pasted, where that differs."""
+    """What one parser (None: notes) reads of a text. `originals` = lines as they were pasted, where that differs;
+    `prose` = a person's words between what was pasted."""
 
     path: str
     parser: TextParser | None
     lines: list[Line] = field(default_factory=list)
     transports: tuple[str, ...] = ()
     originals: dict[int, str] = field(default_factory=dict)
+    prose: bool = False
 
 
 def arrange(path: str, physical: list[Line], budget: Budget) -> list[Part]:
@@ -68,13 +70,13 @@ def arrange(path: str, physical: list[Line], budget: Budget) -> list[Part]:
     found: dict[tuple[str, str], Part] = {}
     unnamed = 0
     for segment in pasted.segments:
-        name = path
-        if pasted.marked and not segment.prose:
-            unnamed += segment.name is None
-            name = f"{path}/{segment.name or f'part {unnamed}'}"
+        name = f"{path}/{segment.name}" if segment.name else path
+        if pasted.marked and not segment.prose and segment.name is None:
+            unnamed += 1
+            name = f"{path}/part {unnamed}"
         for part in _parts_of(name, segment.lines, (), pasted.originals, budget):
             if part.parser is None and segment.prose:
-                part.path = f"{path}/{paste.NOTES}"
+                part.path, part.prose = f"{path}/{paste.NOTES}", True
             key = (part.path, part.parser.name if part.parser is not None else "")
             if key in found and found[key] is not part:
                 found[key].lines += part.lines
@@ -103,6 +105,13 @@ def _parts_of(path: str, lines: list[Line], outer: tuple[str, ...], originals: d
     return [Part(path, parser, mine, names, originals) for parser, mine in parts(lines, text_parser(sample), originals)]
 
 
+def _uncover(line: Line, inner: str, originals: dict[int, str] | None) -> None:
+    if originals is not None:
+        originals.setdefault(line.number, line.text)
+    address = paste.ADDRESS.match(line.text)
+    line.text, line.host = inner, line.host or (address[1] if address else None)
+
+
 def _begins_record(text: str) -> bool:
     return any(one.claims(text) for one in text_parsers() if one.kind in LOGS)
 
@@ -118,9 +127,15 @@ def parts(lines: Sequence[Line], whole: TextParser | None, originals: dict[int, 
     parsers = text_parsers()
     current = whole
     grouped: dict[str, tuple[TextParser | None, list[Line]]] = {}
+    of_ranks = [one for one in parsers if one.kind == "collective"]
     for line in lines:
         text = line.text
-        if text and not text.isspace() and not (current is not None and current.claims(text)):
+        if text[:1] == "(" and "NCCL" in text and (inner := paste.bare(text)) is not None and (
+                claimant := next((one for one in of_ranks if one.claims(inner)), None)) is not None:
+            # NCCL names its own rank: behind an actor's or worker's name its lines are still NCCL's.
+            _uncover(line, inner, originals)
+            current = claimant
+        elif text and not text.isspace() and not (current is not None and current.claims(text)):
             claimant = next((one for one in parsers if one is not current and one.claims(text)), None)
             if claimant is None and (inner := paste.bare(text)) is not None:
                 claimant = next((one for one in parsers if one is not current and one.claims(inner)), None)
@@ -129,10 +144,7 @@ def parts(lines: Sequence[Line], whole: TextParser | None, originals: dict[int, 
                     claimant = current
                 # A server log's parser needs the name of the process that stands in front.
                 if claimant is not None and not (named and claimant.kind == "server_log"):
-                    if originals is not None:
-                        originals.setdefault(line.number, text)
-                    address = paste.ADDRESS.match(text)
-                    line.text, line.host = inner, line.host or (address[1] if address else None)
+                    _uncover(line, inner, originals)
             if claimant is not None:
                 current = claimant
         key = current.name if current is not None else ""

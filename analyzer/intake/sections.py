@@ -64,7 +64,7 @@ def _path_name(title: str) -> str:
     first, _, rest = title.partition(" ")
     shown = first.rsplit("/", 1)[-1] if rest or "/bin/" in first or "/sbin/" in first else first.lstrip("/")
     if title.startswith("Scanning"):
-        shown = title
+        shown = "kernel log files"
     if title.startswith(("Start of", "End of")):
         shown = ""
     return re.sub(r"[^\w./+:-]", " ", shown).strip()[:80]

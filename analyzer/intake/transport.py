@@ -114,22 +114,27 @@ def payload(record: dict[str, Any]) -> Unwrapped | None:
         from analyzer.intake.journal import from_entry
 
         return from_entry(record)
-    if isinstance(record.get("textPayload"), str):
-        return Unwrapped(record["textPayload"].rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _gcp_host(record))
     inner = record.get("jsonPayload")
-    if isinstance(inner, dict) and (text := next((inner[k] for k in ("message", "log", "msg") if isinstance(inner.get(k), str)), None)):
-        return Unwrapped(text.rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _gcp_host(record))
-    if isinstance(record.get("line"), str) and ("timestamp" in record or "labels" in record or "ts" in record):
-        return Unwrapped(record["line"].rstrip("\n"), instant(word("timestamp", "ts", "date")), _label_host(record.get("labels")))
+    inside = [inner.get(key) for key in ("message", "log", "msg")] if isinstance(inner, dict) else []
+    for text in (record.get("textPayload"), *inside):
+        if isinstance(text, str):
+            return Unwrapped(text.rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _google_host(record))
+    line = record.get("line")
+    if isinstance(line, str) and ("timestamp" in record or "labels" in record or "ts" in record):
+        return Unwrapped(line.rstrip("\n"), instant(word("timestamp", "ts", "date")), _label_host(record.get("labels")))
     message = word("message", "@message")
-    if isinstance(message, str) and ({"ingestionTime", "logStreamName", "eventId", "@message", "@ptr", "@logStream"} & record.keys()
-                                     or (pod and "@timestamp" in record) or set(record) == {"timestamp", "message"}):
+    if isinstance(message, str) and (_CLOUDWATCH & record.keys() or (pod and "@timestamp" in record)
+                                     or set(record) == {"timestamp", "message"}):
         host = word("logStreamName", "@logStream") or pod
         return Unwrapped(message.rstrip("\n"), instant(word("timestamp", "@timestamp")), str(host) if host else None)
     return None
 
 
-def _gcp_host(record: dict[str, Any]) -> str | None:
+_CLOUDWATCH = frozenset({"ingestionTime", "logStreamName", "eventId", "@message", "@ptr", "@logStream"})
+_HOSTS = ("pod", "pod_name", "instance", "instance_id", "host", "hostname", "node_name")
+
+
+def _google_host(record: dict[str, Any]) -> str | None:
     resource = record.get("resource")
     labels = resource.get("labels") if isinstance(resource, dict) else None
     return _label_host(labels)
@@ -138,8 +143,7 @@ def _gcp_host(record: dict[str, Any]) -> str | None:
 def _label_host(labels: Any) -> str | None:
     if not isinstance(labels, dict):
         return None
-    return next((str(labels[k]) for k in ("pod", "pod_name", "instance", "instance_id", "host", "hostname", "node_name") if labels.get(k)),
-                None)
+    return next((str(labels[key]) for key in _HOSTS if labels.get(key)), None)
 
 
 def _json_record(text: str) -> Unwrapped | None:
@@ -188,7 +192,8 @@ def _surely_stamped(text: str) -> Unwrapped | None:
 
 
 _LOGCLI = re.compile(r"(\S{20,35})[ \t]{1,4}\{[^{}]{0,400}\}[ \t]{1,4}")
-_AWS_TAIL = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,6})?\+00:00) ([\w./\[\]$:-]*(?:/|\[\$LATEST\])[\w./\[\]$:-]*|[\w-]*[0-9a-f]{12,40}) ")
+_AWS_TAIL = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,6})?\+00:00) "
+                       r"(?=\S{0,400}[/$]|[\w-]{0,80}[0-9a-f]{12} )(\S{1,500}) ")
 _GRAFANA = re.compile(r"(\d{19})\t(?:(\d{4}-\d\d-\d\dT\S{8,25})\t)?")
 _ACTIONS = re.compile(r"[^\t]{1,120}\t[^\t]{1,120}\t(?=(?:\ufeff)?\d{4}-\d\d-\d\dT)")
 
