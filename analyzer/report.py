@@ -126,6 +126,8 @@ class NextStep(_Document):
     command: str
     separates: list[str] = []
     risk: str = ""
+    when: Literal["now", "next time"] = "now"
+    """`next time`: not collected now but switched on, so that the evidence exists when it happens again."""
 
 
 class FactValue(_Document):
@@ -157,6 +159,22 @@ class TimelineEvent(_Document):
     actor: str = ""
     text: str = ""
     source: Quote | None = None
+    values: dict[str, float] = {}
+    """Quantities that the record states, by name with unit: `generation tokens/s`, `utilisation %`, `power W` …"""
+    phase: str | None = None
+    """The phase that the record begins, ends or stands in; a `begin` and an `end` of one phase bear one name."""
+    edge: Literal["begin", "end", "mark"] | None = None
+
+
+class Coverage(_Document):
+    """From when to when one source could have shown something, and what it cannot say."""
+
+    artifact: str
+    kind: str
+    first: Moment | None = None
+    last: Moment | None = None
+    covers_onset: Literal["yes", "no", "unknown"] = "unknown"
+    says: str = ""
 
 
 class Timeline(_Document):
@@ -167,6 +185,9 @@ class Timeline(_Document):
     clocks: list[Clock] = []
     last_progress: Moment | None = None
     onset: Moment | None = None
+    last_records: dict[str, Moment] = {}
+    """The last stamped record of each process that the server's logs name."""
+    coverage: list[Coverage] = []
     events: list[TimelineEvent] = []
 
 

@@ -16,7 +16,6 @@ from analyzer.timeline.clocks import BOOT, kind_of
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before
 from parsers.contract import Line
-from parsers.event import Event
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 

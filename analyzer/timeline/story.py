@@ -164,8 +164,9 @@ def _coverage(bundle: Bundle, stop: Onset | None) -> list[Coverage]:
     for window in windows(bundle)[:100]:
         if window.read.parser is not None:
             answer, why = covers(window, place, bundle)
+            known: Literal["yes", "no", "unknown"] = answer if stop is not None else "unknown"
             shown.append(Coverage(artifact=window.read.path, kind=window.read.kind, first=_bound(window.first),
-                                  last=_bound(window.last), covers_onset=answer if stop is not None else "unknown", says=why))
+                                  last=_bound(window.last), covers_onset=known, says=why))
     return shown
 
 
@@ -191,7 +192,7 @@ def _sampled(placed: list[tuple[Event, Place]], limit: int | None) -> list[tuple
     for event, _ in placed:
         total[event.kind] = total.get(event.kind, 0) + 1
     room = max(4, limit // 20)
-    while sum(min(count, room + 1) for count in total.values()) < limit - len(total):
+    while sum(min(count, room + 1) for count in total.values()) < min(limit - len(total), len(placed)):
         room += 1
     seen: dict[str, int] = {}
     kept = []

@@ -18,8 +18,6 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
     yield from _xids(bundle)
     for event in bundle.events("cuda_core.no_grid"):
         yield Observation("no_resident_kernel", [event])
-    for event in bundle.events("kernel_log.unclean_start"):
-        yield Observation("host_stopped", [event], {"last": event.fields.get("what")})
 
 
 def _of(event: Event, name: str) -> float | None:
