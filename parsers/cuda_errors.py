@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from parsers.cuda_errors_table import ROWS
 from parsers.pattern import lazy
@@ -54,7 +54,7 @@ def decode(code_or_name: int | str) -> CudaError | None:
     text = code_or_name.strip().lower()
     if text.isascii() and text.isdecimal() and len(text) <= 9:
         return decode(int(text))
-    return _BY_NAME.get(text) or _BY_TEXT.get(text.rstrip(". "))
+    return _BY_NAME.get(text) or _BY_TEXT.get(text.rstrip(". ")) or _newer_name(code_or_name.strip())
 
 
 def find(text: str) -> list[CudaError]:
@@ -75,14 +75,41 @@ def find(text: str) -> list[CudaError]:
     return list(found.values())
 
 
-@cache
+_ENUMERATIONS = (("runtime", "cudaError_t"), ("driver", "CUresult"))
+
+
+@lru_cache(maxsize=512)
 def _newer(code: int) -> CudaError | None:
     """Ask cuda-python's enumerations, if they are here, for a code that the table lacks. Needs no driver."""
     names = ["", ""]
-    for slot, (module, enumeration) in enumerate((("runtime", "cudaError_t"), ("driver", "CUresult"))):
+    for slot, (module, enumeration) in enumerate(_ENUMERATIONS):
         try:
             members = getattr(importlib.import_module(f"cuda.bindings.{module}"), enumeration)
-            names[slot] = members(code).name
-        except (ImportError, AttributeError, ValueError, RuntimeError, OSError):
+            names[slot] = str(members(code).name)
+        except Exception:  # without a driver it raises errors of its own kinds
             continue
-    return CudaError(code, names[0], names[1], "") if any(names) else None
+    return CudaError(code, names[0], names[1], _newer_text(code)) if any(names) else None
+
+
+def _newer_text(code: int) -> str:
+    """The runtime's short text; the wheel carries the runtime itself, so this too needs no driver."""
+    try:
+        runtime = importlib.import_module("cuda.bindings.runtime")
+        _, text = runtime.cudaGetErrorString(runtime.cudaError_t(code))
+        return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+    except Exception:
+        return ""
+
+
+@lru_cache(maxsize=512)
+def _newer_name(name: str) -> CudaError | None:
+    """The same for a name; only what is spelled like one is asked for."""
+    if len(name) > 100 or _NAME.fullmatch(name) is None:
+        return None
+    for module, enumeration in _ENUMERATIONS:
+        try:
+            members = getattr(importlib.import_module(f"cuda.bindings.{module}"), enumeration)
+            return decode(int(members[name].value))
+        except Exception:
+            continue
+    return None

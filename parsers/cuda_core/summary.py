@@ -10,6 +10,7 @@ from parsers.cuda_core import tables
 from parsers.cuda_core.demangle import demangle
 from parsers.cuda_core.dump import Device, Dump, Fault, Grid, Warp, fault_name, said, states_of
 from parsers.cuda_core.elf_index import Kind
+from parsers.cuda_core.flag_names import flag_names
 from parsers.cuda_core.names import readable
 
 MOST_FAULTS = 5000
@@ -215,14 +216,15 @@ def generator(dump: Dump) -> View:
     if meta is None:
         return {"driver": None, "cuda": None, "flags": None, "skipped": [], "timestamp": None}
     flags = meta["flags"]
+    skipped, others = flag_names(flags)
     stamp = meta["timestamp"]
     return {
         "name": dump.index.text(meta["generator"]),
         "driver": driver_of(dump),
         "cuda": f"{meta['cuda_major']}.{meta['cuda_minor']}" if meta["cuda_minor"] is not None else None,
         "flags": flags,
-        "skipped": [name for bit, name in tables.FLAGS.items() if flags and flags & bit],
-        "other_flags": [name for bit, name in tables.OTHER_FLAGS.items() if flags and flags & bit],
+        "skipped": skipped,
+        "other_flags": others,
         "timestamp": stamp,
         "time": datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else None,
     }
@@ -246,6 +248,8 @@ def missing(dump: Dump) -> list[str]:
             said_missing.append(f"{what}: left out by the generation flag skip_{flag}")
         elif not counts[kind] and (dump.warps or kind is Kind.IMAGE):
             said_missing.append(f"{what}: none in the dump")
+    if "tensor_memory" in skipped:
+        said_missing.append("tensor memory: left out by the generation flag skip_tensor_memory")
     if "constbank_memory" in skipped:
         said_missing.append("contents of constant banks: left out by the generation flag skip_constbank_memory")
     if dump.metadata is None:

@@ -81,9 +81,10 @@ FLAGS = {
     0x08: "local_memory",
     0x10: "abort",
     0x20: "constbank_memory",
+    0x100: "tensor_memory",
 }
 """`CUcoredumpGenerationFlags`: each bit leaves something out (`skip_…`)."""
-OTHER_FLAGS = {0x40: "gzip_compress", 0x80: "faulted_contexts_only"}
+OTHER_FLAGS = {0x40: "gzip_compress", 0x80: "faulted_contexts_only", 0x40000000: "no_errbar_at_exit"}
 
 Row = dict[str, Any]
 
