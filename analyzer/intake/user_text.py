@@ -88,24 +88,15 @@ def user_text(text: str) -> list[Stretch]:
         return []
     found: list[Stretch] = []
     openers = _OPENERS_IN_REQUEST if _ABOUT_REQUEST.search(text) else _OPENERS
-    at = 0
+    at, first = 0, True
     while opener := openers.search(text, at):
         start, quote = opener.end(), opener["quote"]
         end = _closing(text, quote, start)
-        # The server prints its own fields after a prompt: the last of them ends it, whatever quotes the prompt holds.
-        last = max((m.start() for m in _AFTER_PROMPT.finditer(text, start)), default=-1)
-        if (
-            last > 0
-            and text[max(start, last - len(quote)) : last] == quote
-            and (end < 0 or last > end)
-            and "Received request" in text[:start]
-        ):
-            first = _AFTER_PROMPT.search(text, max(end, start))
-            end = (
-                first.start() - len(quote)
-                if first is not None and text[: first.start()].endswith(quote)
-                else last - len(quote)
-            )
+        if end >= 0 and first and "Received request" in text[:start]:
+            # A prompt printed without escapes may hold a quote: it ends where the server's own fields begin.
+            ends = [m.start() - len(quote) for m in _AFTER_PROMPT.finditer(text, end) if text[: m.start()].endswith(quote)]
+            end = max([end, *ends])
+        first = False
         if end < 0:
             found.append(Stretch(start, len(text), "prompt", True))
             break

@@ -93,10 +93,13 @@ class Names:
         patterns = []
         for kind, names in (("host", self.hosts), ("pod", self.pods), ("user", self.users)):
             chosen = sorted((one for one in names if self._distinctive(one, kind)), key=lambda one: (-len(one), one))
-            if chosen:
-                body = "|".join(map(re.escape, chosen))
-                after = r"(?![\w-]|\.[A-Za-z])" if kind == "user" else r"(?![\w-])"
-                patterns.append((kind, re.compile(rf"(?<![\w.-])(?P<v>{body}){after}")))
+            # A long name is found inside a hyphenated word too (`gpu-node-17-dmesg.txt`); a short one only as a word.
+            long = [one for one in chosen if len(one) >= 8 and kind != "user"]
+            short = [one for one in chosen if one not in long]
+            after = r"(?![\w-]|\.[A-Za-z])" if kind == "user" else r"(?![\w-])"
+            for body, lead, tail in ((long, r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"), (short, r"(?<![\w.-])", after)):
+                if body:
+                    patterns.append((kind, re.compile(f"{lead}(?P<v>{'|'.join(map(re.escape, body))}){tail}")))
         return patterns
 
     @staticmethod

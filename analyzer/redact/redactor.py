@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -327,33 +328,31 @@ def _detected(line: str) -> list[Found]:
 def _beside_placeholders(line: str, found: list[Found]) -> list[Found]:
     """Without the finds that are blank, or that are, cut or (but for whole texts and lists) hold a placeholder."""
     there = [one.span() for one in PLACEHOLDER.finditer(line)]
+    starts = [start for start, _end in there]
     kept = []
     for one in found:
-        if not line[one.start : one.end].strip():
+        value = line[one.start : one.end]
+        if not value.strip():
             continue
-        whole = one.kind in ("prompt", "local", "key") or line[one.start] == "["
-        if all(
-            one.end <= start
-            or one.start >= end
-            or (
-                whole
-                and one.start <= start
-                and end <= one.end
-                and (PLACEHOLDER.sub("", line[one.start : one.end]).strip(" []'\",\\") != "")
-            )
-            for start, end in there
-        ):
-            kept.append(one)
+        first = max(bisect_right(starts, one.start) - 1, 0)
+        touched = [span for span in there[first : bisect_left(starts, one.end)] if span[1] > one.start]
+        if touched:
+            whole = one.kind in ("prompt", "local", "key") or value[0] == "["
+            inside = touched[0][0] >= one.start and touched[-1][1] <= one.end
+            if not (whole and inside and PLACEHOLDER.sub("", value).strip(" []'\",\\")):
+                continue
+        kept.append(one)
     return kept
 
 
 def _without_overlap(found: list[Found]) -> list[Found]:
     """By precedence, then length; in order of place."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda f: (f.rank, -(f.end - f.start), f.start)):
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
-    return sorted(kept)
+    kept: list[Found] = []  # sorted and free of overlap at every step, so only the neighbours are looked at
+    for one in sorted(found, key=lambda f: (f.rank, f.start - f.end, f.start)):
+        at = bisect_left(kept, one)
+        if (at == 0 or kept[at - 1].end <= one.start) and (at == len(kept) or kept[at].start >= one.end):
+            kept.insert(at, one)
+    return kept
 
 
 def _shell(line: str) -> tuple[Any, str]:
