@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from analyzer.timeline.clocks import BOOT, TIME_OF_DAY, kind_of
+from analyzer.timeline.dump_anchors import core_dumps
 from analyzer.timeline.timeline import UTC_DOMAIN, Anchor, Timeline
 from parsers.event import Event
 from parsers.stamp import ClockKind, Stamp
@@ -37,6 +38,7 @@ def find(timeline: Timeline, by_kind: Mapping[str, Sequence[Event]]) -> None:
     _shared_messages(timeline, by_kind)
     _counters(timeline, by_kind)
     _named_processes(timeline, by_kind)
+    core_dumps(timeline, by_kind)
 
 
 def _kernel(by_kind: Mapping[str, Sequence[Event]]) -> Iterable[Event]:

@@ -22,7 +22,7 @@ from parsers.cuda_core import PARSER
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "cuda_core"
 FULL = os.environ.get("STUCKWARP_DAMAGE") == "full"
 CUTS, MUTATIONS = (2000, 10000) if FULL else (40, 120)
-BASES = ("trap", "hang-mbarrier", "stack-overflow", "two-devices")
+BASES = ("trap", "hang-mbarrier", "stack-overflow", "two-devices", "hang-grid-sync")
 
 
 def load(name: str) -> bytes:
