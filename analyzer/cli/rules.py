@@ -165,6 +165,21 @@ def test(folders: tuple[str, ...], folder: Path | None, only: str | None) -> int
     return 1 if any(r.faults for r in results) or not results else 0
 
 
+@command.command("pages")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.pass_obj
+def pages(folders: tuple[str, ...], folder: Path) -> int:
+    """Write one static HTML page per rule, and an index, into FOLDER."""
+    from analyzer.render.rule_pages import pages as all_pages
+
+    made = all_pages(rulebook_of(folders))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write(f"wrote {len(made)} pages to {folder}", None)
+    return 0
+
+
 @command.command("new")
 @click.argument("rule_id")
 @click.option("--phase", type=click.Choice(("startup", "capture", "serving", "collective", "hardware", "host")), required=True)
