@@ -1,7 +1,7 @@
-"""Curves on the timeline: tokens per second, requests running, GPU utilisation and power, read from quoted records.
+"""Curves on the timeline: tokens per second, requests running, GPU utilisation and power.
 
-The report keeps the record, not its numbers, so they are read again here, and only where the record itself names the
-quantity or its unit without doubt. What cannot be read for certain is left out.
+The event says its quantities in `values`. A report that was saved before it did (schema 1.0 without `values`) keeps the
+record only: there they are read from its text, and only where it names the quantity or its unit without doubt.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _PERCENT = re.compile(r"(?<![\w.])(\d{1,3}) ?%")
 
 def readings(event: TimelineEvent) -> dict[str, float]:
     """Quantities that the event's record states, by name with unit; empty when it states none."""
+    if event.values:
+        return dict(event.values)
     text = event.text[:2000]
     if event.kind == "server_log.stats":
         found = {name: pattern.search(text) for name, pattern in _STATS.items()}

@@ -81,22 +81,20 @@ def _placed(event: TimelineEvent) -> tuple[float | None, str]:
 
 
 def render_chrome(timeline: Timeline) -> str:
-    """Chrome trace JSON: a process per artifact kind, a thread per actor, an instant (`i`) per event, a complete slice
-    (`X`) over the interval of an uncertain one, counters (`C`) for tokens, utilisation and power, and global instants
-    for the last progress and the onset."""
+    """Chrome trace JSON: a process per artifact kind, a thread per actor, an instant (`i`) per event with its interval
+    in `args`, a slice (`X`) per phase on threads of their own, counters (`C`) for what the records state, and global
+    instants for the last progress and the onset."""
     placed = [(found, event) for event in timeline.events if (found := _placed(event)[0]) is not None]
-    starts = [
-        first for _, event in placed if (first := phrases.unix_seconds(event.earliest)) is not None and first >= 0
-    ]
-    zero = min([*starts, *(found for found, _ in placed)], default=0.0)
+    zero = min((found for found, _ in placed), default=0.0)
     tracks = _Tracks()
     out: list[dict[str, Any]] = []
     for found, event in placed:
         out.extend(_events_of(event, found, zero, tracks))
+    out += _phases(placed, zero, tracks)
     for name, moment in (("last progress", timeline.last_progress), ("onset", timeline.onset)):
         if moment and (mark := _mark(name, moment, zero)):
             out.append(mark)
-    out.sort(key=lambda item: float(item["ts"]))
+    out.sort(key=lambda item: (float(item["ts"]), -float(item.get("dur", 0))))
     other = {
         "zero": datetime.fromtimestamp(zero, UTC).isoformat() if placed else "",
         "events without an instant": str(len(timeline.events) - len(placed)),
@@ -112,18 +110,49 @@ def _events_of(event: TimelineEvent, placed: float, zero: float, tracks: _Tracks
         "when": visible(phrases.moment(event)),
         "source": visible(phrases.place(event.source)) if event.source else "",
     }
+    if event.earliest and event.latest and event.earliest != event.latest:
+        detail["between"] = visible(f"{event.earliest} and {event.latest}")
     name = visible(shorten(event.text or event.kind, _NAME_LIMIT))
-    first, last = phrases.unix_seconds(event.earliest), phrases.unix_seconds(event.latest)
-    out: list[dict[str, Any]] = []
-    if first is not None and last is not None and last > first and first >= zero:
-        out.append(
-            {"ph": "X", "name": name, **common, "ts": _micros(first, zero), "dur": _micros(last, first), "args": detail}
-        )
-    else:
-        out.append({"ph": "i", "s": "t", "name": name, **common, "args": detail})
+    out: list[dict[str, Any]] = [{"ph": "i", "s": "t", "name": name, **common, "args": detail}]
     for quantity, value in readings(event).items():
         counter = f"{visible(event.actor)} {quantity}".strip()
         out.append({"ph": "C", "name": counter, **common, "args": {quantity.rpartition(" ")[2]: value}})
+    return out
+
+
+def _phases(placed: list[tuple[float, TimelineEvent]], zero: float, tracks: _Tracks) -> list[dict[str, Any]]:
+    """A slice from the `begin` of a phase to its `end`; one that never ended goes on to the last event and says so.
+
+    Slices of one thread must nest (Trace Event Format, complete events), so an inner one ends with its outer one at the
+    latest.
+    """
+    last = max((found for found, _ in placed), default=0.0)
+    opened: dict[tuple[str, str], tuple[float, TimelineEvent]] = {}
+    found_slices: dict[str, list[tuple[float, float, str, TimelineEvent]]] = {}
+    for found, event in placed:
+        key = (event.actor, event.phase or "")
+        if event.phase and event.edge == "begin":
+            opened.setdefault(key, (found, event))
+        elif event.phase and event.edge == "end" and key in opened:
+            start, first = opened.pop(key)
+            found_slices.setdefault(event.actor, []).append((start, found, event.phase, first))
+    for (actor, phase), (start, first) in opened.items():
+        found_slices.setdefault(actor, []).append((start, last, f"{phase} (no end seen)", first))
+    out = []
+    for actor, slices in found_slices.items():
+        process, thread = tracks.named("phases", actor)
+        open_until: list[float] = []
+        for start, stop, name, first in sorted(slices, key=lambda one: (one[0], -one[1])):
+            while open_until and open_until[-1] <= start:
+                open_until.pop()
+            stop = min([stop, *open_until])
+            open_until.append(stop)
+            out.append({
+                "ph": "X", "name": visible(shorten(name, _NAME_LIMIT)), "cat": "phase", "pid": process, "tid": thread,
+                "ts": _micros(start, zero), "dur": _micros(stop, start),
+                "args": {"begins": visible(phrases.place(first.source)) if first.source else "",
+                         "text": visible(first.text)},
+            })
     return out
 
 
@@ -157,9 +186,12 @@ class _Tracks:
 
     def of(self, event: TimelineEvent) -> tuple[int, int]:
         """Process and thread number of the event's track."""
-        process = self._processes.setdefault(visible(event.kind.partition(".")[0]), len(self._processes) + 1)
-        actor = visible(event.actor or (event.source.artifact if event.source else ""))
-        return process, self._threads.setdefault((process, actor), len(self._threads) + 1)
+        return self.named(event.kind.partition(".")[0], event.actor or (event.source.artifact if event.source else ""))
+
+    def named(self, group: str, actor: str) -> tuple[int, int]:
+        """Process and thread number of the track of that group and actor."""
+        process = self._processes.setdefault(visible(group), len(self._processes) + 1)
+        return process, self._threads.setdefault((process, visible(actor)), len(self._threads) + 1)
 
     def names(self) -> list[dict[str, Any]]:
         """The metadata events that name the tracks."""

@@ -34,8 +34,11 @@ class Window:
     @property
     def cut(self) -> str:
         """How the source is cut, in words; empty when it was read to its end."""
-        tags = [trouble.text for trouble in self.read.troubles
-                if trouble.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")]
+        tags = [
+            trouble.text
+            for trouble in self.read.troubles
+            if trouble.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")
+        ]
         return tags[0] if tags else ""
 
 
