@@ -187,7 +187,7 @@ def _kernel(core: View, kernel: View) -> list[str]:
         *(["by its name: " + ", ".join(origin)] if origin else []),
         f"blocks {_dims(kernel.get('grid_dim'))} of {_dims(kernel.get('block_dim'))} threads",
         *([f"clusters of {_dims(kernel['cluster_dim'])}"] if kernel.get("cluster_dim") else []),
-        f"host thread {kernel['tid']}" if kernel.get("tid") else "host thread not recorded",
+        f"of the process with thread {kernel['tid']}" if kernel.get("tid") else "host thread not recorded",
     ]
     if kernel.get("type") == "system":
         about.append("a kernel of the driver's own")

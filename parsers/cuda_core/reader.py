@@ -176,17 +176,13 @@ class _Telling:
         view = kernel_view(grid)
         waits = {kind: count for kind, count in grid.conclusion.waits.items() if kind != "none"}
         top = max(waits, key=lambda kind: waits[kind]) if waits else None
-        contexts = self.dump.devices[grid.device].contexts
-        tid = grid.row["tid"] or next(
-            (context["tid"] for context in contexts if context["context_id"] == grid.row["context_id"]), None
-        )
         keys = ("mangled", "dev", "grid_id", "status", "warps", "library", "dtypes", "all_at_barrier")
         fields = {
             "name": readable(grid.mangled),
             **{key: view[key] for key in (*keys, "grid_dim", "block_dim", "elsewhere", "missing_warps", "type")},
             "waits": top,
             "wait_share": round(waits[top] / len(grid.warps), 4) if top and grid.warps else 0.0,
-            "tid": tid or None,
+            "tid": self.tid(grid),
             "conclusions": grid.conclusion.texts,
         }
         span = self.span(grid.row["offset"], grid.row["offset_end"])
@@ -216,6 +212,7 @@ class _Telling:
             "error_pc": f"{first.error_pc:#x}" if first.error_pc is not None else None,
             "kernel": readable(grid.mangled) if grid else None,
             "library": grid.library if grid else library_of(place.section) if place else None,
+            "tid": self.tid(grid),
         }
         where = f"{readable(place.symbol)}+{place.offset:#x}" if place else "an address outside every module"
         if first.error_pc is None and warp is None:
@@ -239,8 +236,17 @@ class _Telling:
             line = f" ({warp.line[0]}:{warp.line[1]})" if warp.line and warp.line[0] else ""
             text = f"warp broken by a trap instruction near {at}{line}: device {warp.device}, SM {warp.sm}"
             fields = {"dev": warp.device, "sm": warp.sm, "warp": warp.row["warp"], "kernel": kernel}
+            fields["tid"] = self.tid(grid)
             span = self.span(warp.row["offset"], warp.row["offset_end"])
             yield self.event("trap", span, text, warp.device, fields)
+
+    def tid(self, grid: Grid | None) -> int | None:
+        """The host thread that the grid's row or its context's names: the driver's event thread of the process."""
+        if grid is None:
+            return None
+        contexts = self.dump.devices[grid.device].contexts
+        owner = (each["tid"] for each in contexts if each["context_id"] == grid.row["context_id"])
+        return grid.row["tid"] or next(owner, None) or None
 
     def _grid(self, fault: Fault) -> Grid | None:
         if fault.warp:

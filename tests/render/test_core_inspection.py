@@ -52,7 +52,10 @@ def test_one_screen(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("hang-block-barrier", ["waits at a block barrier", "scen.cu:62", "are the lead", "host thread 1314"]),
+        (
+            "hang-block-barrier",
+            ["waits at a block barrier", "scen.cu:62", "are the lead", "of the process with thread 1314"],
+        ),
         (
             "hang-mbarrier",
             ["waits on an mbarrier", "consistent with producers that are gone", "of these blocks have exited"],

@@ -16,7 +16,7 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
     """Busy but cool, busy and working, idle; fault patterns of Xids; dumps without a grid."""
     yield from _samples(bundle)
     yield from _xids(bundle)
-    for event in bundle.events("cuda_core.no_grid"):
+    for event in bundle.events("cuda_core.no_grid", "cuda_gdb.no_grid"):
         yield Observation("no_resident_kernel", [event])
 
 
