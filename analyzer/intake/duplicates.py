@@ -147,5 +147,3 @@ def _drop_sightings(seen: Sightings, dropped: set[tuple[str, int]], sources: dic
     if kept and len(kept) < len(seen.kept):
         seen.count = max(seen.count - (len(seen.kept) - len(kept)), len(kept))
         seen.kept = kept
-        if seen.last is not None and repeats(seen.last.span, seen.last.text):
-            seen.last = kept[-1]

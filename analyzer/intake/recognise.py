@@ -63,7 +63,7 @@ def arrange(path: str, physical: list[Line], budget: Budget) -> list[Part]:
             return _parts_of(path, entries, ("JSON export of a log store",), {}, budget)
     parsers = text_parsers()
     def is_log(text: str) -> bool:
-        full = [line for line in text.split("\n")[-60:] if line.strip()]
+        full = [line for line in text.split("\n") if line.strip()][:200]
         return 2 * sum(1 for line in full if any(one.claims(line) for one in parsers)) > len(full)
 
     pasted = paste.unmark(physical, is_log)
@@ -105,6 +105,15 @@ def _parts_of(path: str, lines: list[Line], outer: tuple[str, ...], originals: d
     return [Part(path, parser, mine, names, originals) for parser, mine in parts(lines, text_parser(sample), originals)]
 
 
+def _by_likelihood(parsers: list[TextParser], lines: Sequence[Line]) -> list[TextParser]:
+    """The parsers in their order, but those of server logs by how surely the text is theirs: several of them claim
+    what any Python program writes."""
+    sample = "\n".join(line.text for line in lines[:4000])[:HEAD]
+    servers = [one for one in parsers if one.kind == "server_log"]
+    ranked = iter(sorted(servers, key=lambda one: -one.sniff(sample)))
+    return [next(ranked) if one.kind == "server_log" else one for one in parsers]
+
+
 def _uncover(line: Line, inner: str, originals: dict[int, str] | None) -> None:
     if originals is not None:
         originals.setdefault(line.number, line.text)
@@ -128,6 +137,7 @@ def parts(lines: Sequence[Line], whole: TextParser | None, originals: dict[int, 
     current = whole
     grouped: dict[str, tuple[TextParser | None, list[Line]]] = {}
     of_ranks = [one for one in parsers if one.kind == "collective"]
+    ordered: list[TextParser] | None = None
     for line in lines:
         text = line.text
         if text[:1] == "(" and "NCCL" in text and (inner := paste.bare(text)) is not None and (
@@ -136,9 +146,11 @@ def parts(lines: Sequence[Line], whole: TextParser | None, originals: dict[int, 
             _uncover(line, inner, originals)
             current = claimant
         elif text and not text.isspace() and not (current is not None and current.claims(text)):
-            claimant = next((one for one in parsers if one is not current and one.claims(text)), None)
+            if ordered is None:
+                ordered = _by_likelihood(parsers, lines)
+            claimant = next((one for one in ordered if one is not current and one.claims(text)), None)
             if claimant is None and (inner := paste.bare(text)) is not None:
-                claimant = next((one for one in parsers if one is not current and one.claims(inner)), None)
+                claimant = next((one for one in ordered if one is not current and one.claims(inner)), None)
                 named = text.lstrip().startswith("(")
                 if claimant is None and current is not None and not named and current.claims(inner):
                     claimant = current

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from analyzer.intake.read import Read
 from analyzer.reasoning.facts import Facts
-from analyzer.reasoning.patterns import Sightings
+from analyzer.reasoning.patterns import PROSE, Sightings
 from analyzer.timeline.timeline import Place, Timeline
 from parsers.event import Event
 from parsers.span import SourceSpan
@@ -60,8 +60,10 @@ class Bundle:
         return {read.kind for read in self.reads if read.lines or read.events}
 
     def looked(self, kind: str) -> bool:
-        """Whether an artifact of this kind was read to its end: only then does absence count."""
-        return any(read.kind == kind and read.complete for read in self.reads if read.lines or read.events)
+        """Whether an artifact of this kind was read to its end: only then does absence count. A text that no parser
+        knows, and a person's words, could have said anything: their silence says nothing."""
+        return kind != PROSE and any(
+            read.kind == kind and read.complete for read in self.reads if read.lines or read.events)
 
     def sources_of(self, kind: str) -> Iterator[Read]:
         """Artifacts of a kind."""
