@@ -162,6 +162,7 @@ class SglangLog:
     name: ClassVar[str] = "sglang_log"
     kind: ClassVar[str] = "server_log"
     marks: ClassVar[tuple[bytes, ...]] = SGLANG.marks()
+    steady: ClassVar[StatsLines] = SGLANG.stats
 
     def sniff(self, head: str) -> float:
         """0.95 with SGLang's stamps and words, 0.65 for a traceback through its modules, 0 without its words."""

@@ -93,6 +93,7 @@ class TensorRtLlmLog:
     name: ClassVar[str] = "trtllm_log"
     kind: ClassVar[str] = "server_log"
     marks: ClassVar[tuple[bytes, ...]] = TRTLLM.marks()
+    steady: ClassVar[StatsLines] = TRTLLM.stats
 
     def sniff(self, head: str) -> float:
         """0.95 for a log with its prefixes, 0 without."""

@@ -18,8 +18,9 @@ from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
 from analyzer.intake.recognise import arrange, binary_parser, text_parser
 from analyzer.intake.scan import Scanner, scanner_for
 from analyzer.intake.sections import Layout, cut, layout_of
+from analyzer.intake.skim import Skim
 from analyzer.intake.sources import HEAD, Peek, Source
-from analyzer.intake.text import Block, blocks, clip, decode, without_ansi
+from analyzer.intake.text import Block, blocks, decode, without_ansi
 from analyzer.intake.transport import transports_of
 from analyzer.intake.user_text import shielded
 from analyzer.reasoning.patterns import PROSE, Sightseer
@@ -261,12 +262,7 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
     pairs = Pairs()
     kind = whole.kind if whole is not None else PROSE
     read = Read(name, whole.name if whole is not None else None, kind, transports=tuple(one.name for one in stack))
-    literals = sightseer.patterns.literals_for(kind)
-    marks = {mark.lower() for mark in whole.marks} if whole is not None else set()
-    names = list(dict.fromkeys([*literals, *marks]))
-    scanner = scanner_for(names, None)
-    wanted = [literals.get(name, ()) for name in names]
-    marked = [name in marks for name in names]
+    skim = Skim(name, kind, whole, sightseer, budget)
     everything = whole is not None and not whole.marks
 
     def lines() -> Iterator[Line]:
@@ -299,62 +295,29 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
             if read.first_line is None:
                 read.first_line = mine[0]
             read.last_line = mine[-1]
-            looks = {id(line): pats for line, pats in _candidates(mine, scanner, list(enumerate_sets))}
+            watch = skim.watch
+            codes = [(*tried, -1) if spellings else tried for tried, spellings in zip(watch.wanted, watch.marks, strict=True)]
+            looks = {id(line): tried for line, tried in _candidates(mine, watch.scanner, codes)}
             for line in mine:
-                codes = looks.get(id(line))
+                tried = looks.get(id(line))
                 hit_mark = False
-                if codes is not None:
-                    plain = {code for code in codes if code >= 0}
-                    hit_mark = -1 in codes
-                    if plain:
-                        sightseer.look(name, kind, line, plain)
-                read.nonblank += 1
+                if tried is not None:
+                    hit_mark = -1 in tried
+                    tried.discard(-1)
+                    if tried:
+                        sightseer.look(name, kind, line, tried)
                 if edge or everything or hit_mark:
                     yield line
             return
-        data = without_ansi(block.data)
-        hits = scanner.scan(data)
-        if not hits:
-            return
-        raw = block.data
-        same = raw is data
-        raw_lines: list[bytes] | None = None
-        number, counted, position = block.first_line, 0, 0
-        while position < len(hits):
-            at = hits[position][0] - 1
-            start = data.rfind(b"\n", 0, at) + 1
-            stop = data.find(b"\n", at)
-            stop = len(data) if stop < 0 else stop
-            number += data.count(b"\n", counted, start)
-            counted = start
-            patterns: set[int] = set()
-            is_marked = False
-            while position < len(hits) and hits[position][0] <= stop:
-                literal = hits[position][1]
-                patterns.update(wanted[literal])
-                is_marked = is_marked or marked[literal]
-                position += 1
-            if same:
-                begin_at, end_at = block.offset + start, block.offset + stop
-            else:
-                if raw_lines is None:
-                    raw_lines = raw.split(b"\n")
-                begin_at = block.offset + sum(len(one) + 1 for one in raw_lines[:number - block.first_line])
-                end_at = begin_at + len(raw_lines[number - block.first_line])
-            text = clip(decode(data[start:stop]), budget.line_kept).removesuffix("\r")
-            line = Line(number, begin_at, end_at, text)
-            if patterns:
-                sightseer.look(name, kind, line, patterns)
-            if is_marked:
-                yield line
+        yield from skim.lines(block)
 
-    enumerate_sets = [(*pats, -1) if is_mark else pats for pats, is_mark in zip(wanted, marked, strict=True)]
     feed = shielded(lines(), read.originals)
     if whole is not None:
         for item in guarded(lambda: whole.read(feed, name), name, whole.name):
             (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
     for _ in feed:  # notes, or what a parser that stopped early left: the rules' patterns still see it
         pass
+    read.troubles += skim.troubles()
     read.pairs = pairs.finish()
     _count_repeated(read)
     read.nonblank = read.lines

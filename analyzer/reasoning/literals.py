@@ -26,21 +26,23 @@ class NoLiteral(ValueError):
 Choice = frozenset[str]
 
 
-def _score(choice: Choice) -> float:
+def _score(choice: Choice, avoided: Choice) -> float:
     if not choice:
         return 0.0
+    if not choice.isdisjoint(avoided):
+        return -1_000.0
     worst = min(len(one) for one in choice)
     noisy = any(one.strip() in NOISY or any(one in word for word in NOISY) for one in choice)
     return worst * (0.3 if noisy else 1.0) - 0.2 * len(choice)
 
 
-def _better(one: Choice | None, two: Choice | None) -> Choice | None:
+def _better(one: Choice | None, two: Choice | None, avoided: Choice) -> Choice | None:
     if one is None or two is None:
         return one or two
-    return one if _score(one) >= _score(two) else two
+    return one if _score(one, avoided) >= _score(two, avoided) else two
 
 
-def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
+def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
     """(best choice inside, the exact text if this whole subtree is one literal string)"""
     best: Choice | None = None
     run = ""
@@ -49,7 +51,7 @@ def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
     def close() -> None:
         nonlocal run, best
         if run:
-            best = _better(best, frozenset([run]))
+            best = _better(best, frozenset([run]), avoided)
         run = ""
 
     for op, argument in tree:
@@ -63,22 +65,22 @@ def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
             close()
             exact = None
         elif name == "SUBPATTERN":
-            inner, whole = _walk(argument[-1], parser)
+            inner, whole = _walk(argument[-1], avoided)
             if whole:
                 run += whole
                 exact = None if exact is None else exact + whole
                 continue
             close()
-            best, exact = _better(best, inner), None
+            best, exact = _better(best, inner, avoided), None
         elif name == "BRANCH":
             close()
             exact = None
-            choices = [_walk(branch, parser)[0] for branch in argument[1]]
+            choices = [_walk(branch, avoided)[0] for branch in argument[1]]
             if all(choice for choice in choices):
-                best = _better(best, frozenset().union(*(choice for choice in choices if choice)))
+                best = _better(best, frozenset().union(*(choice for choice in choices if choice)), avoided)
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             low, high, body = argument
-            inner, whole = _walk(body, parser)
+            inner, whole = _walk(body, avoided)
             if low == high == 1 and whole:
                 run += whole
                 continue
@@ -86,7 +88,7 @@ def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
                 if whole:
                     run += whole
                 close()
-                best = _better(best, inner)
+                best = _better(best, inner, avoided)
             else:
                 close()
             exact = None
@@ -95,9 +97,9 @@ def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
                 close()
             exact = None if name == "ASSERT_NOT" else exact
         elif name in ("ASSERT", "ATOMIC_GROUP"):
-            inner, _ = _walk(argument[1] if name == "ASSERT" else argument, parser)
+            inner, _ = _walk(argument[1] if name == "ASSERT" else argument, avoided)
             close()
-            best, exact = _better(best, inner), None
+            best, exact = _better(best, inner, avoided), None
         elif name == "IN" and len(argument) == 2 and all(str(o) == "LITERAL" for o, _ in argument) and (
                 chr(argument[0][1]).lower() == chr(argument[1][1]).lower()):
             run += chr(argument[0][1]).lower()  # [Xx]
@@ -110,8 +112,8 @@ def _walk(tree: Any, parser: Any) -> tuple[Choice | None, str | None]:
 
 
 @lru_cache(maxsize=4096)
-def required_literals(pattern: str) -> tuple[bytes, ...]:
-    """Lower-case literals of which every match of `pattern` contains at least one.
+def required_literals(pattern: str, avoiding: frozenset[bytes] = frozenset()) -> tuple[bytes, ...]:
+    """Lower-case literals of which every match of `pattern` contains at least one, none of them in `avoiding`.
 
     Raises NoLiteral when there is no such set, or its shortest member has fewer than four bytes.
     """
@@ -122,10 +124,13 @@ def required_literals(pattern: str) -> tuple[bytes, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            choice, _ = _walk(sre.parse(plain), sre)
+            avoided = frozenset(one.decode() for one in avoiding)
+            choice, _ = _walk(sre.parse(plain), avoided)
     except (re.error, RecursionError, OverflowError) as problem:
         raise NoLiteral(f"the pattern cannot be read: {problem}") from problem
     usable = sorted(choice or ())
+    if not avoided.isdisjoint(usable):
+        raise NoLiteral("every literal of the pattern is to be avoided")
     if not usable or min(len(one.strip()) for one in usable) < MINIMUM:
         raise NoLiteral(f"every match should contain a literal of at least {MINIMUM} bytes; found {usable or 'none'}")
     return tuple(one.encode() for one in usable)

@@ -40,7 +40,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """Where a pattern was found: the first `KEPT` records, the last one, and how many there were in all."""
+    """Where a pattern was found: the first `KEPT` records, others whose named groups differ, and how many there were."""
 
     count: int = 0
     kept: list[Sighting] = field(default_factory=list)
@@ -95,37 +95,55 @@ class Sightseer:
 
     def look(self, source: str, kind: str, line: Line, candidates: Iterable[int]) -> bool:
         """Search the candidate patterns in `line`; True if any was found."""
-        found_any = False
-        # What a user of the server wrote (a prompt, a body, a request's address) proves nothing, whatever it says.
-        searched = without_user_text(line.text)
+        found = self.found(line.text, candidates)
+        if found:
+            self.keep(source, kind, line, found)
+        return bool(found)
+
+    def enough(self, index: int) -> bool:
+        """Whether a pattern was seen so often that another sighting of it would only be counted."""
+        seen = self.seen.get(self.patterns.sought[index].key)
+        return seen is not None and seen.count >= self._budget.hits_per_clause
+
+    def found(self, text: str, candidates: Iterable[int]) -> list[tuple[int, Any]]:
+        """The patterns of `candidates` that `text` matches, each with its match. What a user of the server wrote (a
+        prompt, a body, a request's address) proves nothing, whatever it says, and is not searched."""
+        hits: list[tuple[int, Any]] = []
+        searched: str | None = None
         for index in set(candidates):
             sought = self.patterns.sought[index]
             if sought.key in self.slow:
                 continue
-            seen = self.seen.get(sought.key)
-            if seen is not None and seen.count >= self._budget.hits_per_clause and seen.count % 64:
-                seen.count += 1  # a flood: count, and look at every 64th
-                seen.sampled = True
-                continue
             try:
-                found = compiled(sought.pattern).search(searched, timeout=self._budget.regex_seconds)
+                match = compiled(sought.pattern).search(text, timeout=self._budget.regex_seconds)
+                if match is not None and searched is None:
+                    searched = without_user_text(text)  # only now: it costs more than the search
+                if match is not None and searched is not text:
+                    match = compiled(sought.pattern).search(searched, timeout=self._budget.regex_seconds)
             except TimeoutError:
                 self.slow.add(sought.key)
                 continue
-            if found is None:
-                continue
-            found_any = True
+            if match is not None:
+                hits.append((index, match))
+        return hits
+
+    def keep(self, source: str, kind: str, line: Line, found: list[tuple[int, Any]]) -> None:
+        """Remember what was found in `line`: the first `KEPT` records of each pattern, any with new groups, the last."""
+        for index, match in found:
+            key = self.patterns.sought[index].key
+            seen = self.seen.get(key)
             if seen is None:
-                seen = self.seen[sought.key] = Sightings()
+                seen = self.seen[key] = Sightings()
             seen.count += 1
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
             text = line.text
             if "\r" in text:  # progress bars: quote the state that matched
-                begin = text.rfind("\r", 0, found.start() + 1) + 1
-                end = text.find("\r", found.end())
+                begin = text.rfind("\r", 0, match.start() + 1) + 1
+                end = text.find("\r", match.end())
                 text = text[begin:end if end >= 0 else len(text)]
-            groups = {name: value for name, value in found.groupdict().items() if value is not None}
-            sighting = Sighting(line.span(source), text, kind, line.outer, groups)
-            if len(seen.kept) < KEPT:
-                seen.kept.append(sighting)
-            seen.last = sighting
-        return found_any
+            seen.last = Sighting(line.span(source), text, kind, line.outer, groups)
+            if len(seen.kept) < KEPT or (groups and len(seen.kept) < 4 * KEPT and not any(
+                    groups == one.groups for one in seen.kept)):
+                seen.kept.append(seen.last)
+            else:
+                seen.sampled = True

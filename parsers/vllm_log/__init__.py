@@ -14,7 +14,7 @@ from parsers.vllm_log.reading import Dialect, read_log
 from parsers.vllm_log.recognise import claimed, confidence
 from parsers.vllm_log.rule import Templates
 from parsers.vllm_log.signs import SIGNS
-from parsers.vllm_log.stats import VLLM_STATS
+from parsers.vllm_log.stats import VLLM_STATS, StatsLines
 from parsers.vllm_log.view import view
 
 VLLM = Dialect(Templates((*PHASES, *KERNELS, *SIGNS, *FACTS)), VLLM_STATS, frozenset({"vllm", "json"}))
@@ -26,6 +26,7 @@ class VllmLog:
     name: ClassVar[str] = "vllm_log"
     kind: ClassVar[str] = "server_log"
     marks: ClassVar[tuple[bytes, ...]] = VLLM.marks()
+    steady: ClassVar[StatsLines] = VLLM.stats
 
     def sniff(self, head: str) -> float:
         """At least 0.9 for a vLLM log, 0.8 for any text with a vLLM record, 0.6 for a bare traceback."""

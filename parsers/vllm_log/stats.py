@@ -1,7 +1,7 @@
 """Throughput lines, thinned out.
 
 A busy server prints one every ten seconds for weeks. What tells something is kept: the first and the last line of each
-engine, every change between moving and standing, and every hundredth. (vLLM 0.8 to 0.33 stops printing the line when
+engine, every change between moving and standing, and the first in each MiB of the log. (vLLM 0.8 to 0.33 stops printing the line when
 both throughputs were zero twice, so a standing engine shows one such line and then silence.)
 """
 
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from parsers.contract import Line
 from parsers.pattern import lazy
 
-EVERY = 100
+STRETCH = 1 << 20
+"""Bytes. Where a line stands decides, not how many came before it: a reader may leave out those that change nothing."""
 _VLLM = lazy(
     r"Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs"
 )
@@ -77,6 +78,16 @@ class StatsLines:
     mark: str
     read: Callable[[str], Reading | None]
     complete: Callable[[Reading, str], Reading]
+    stretch: int = STRETCH
+
+    def state(self, text: str) -> tuple[str, tuple[bool, bool]] | None:
+        """(engine, (whether tokens flow, whether requests run)) of a line, None when it is none."""
+        reading = self.read(text)
+        return None if reading is None else (reading.engine, _state(reading))
+
+
+def _state(reading: Reading) -> tuple[bool, bool]:
+    return (reading.moving, reading.running > 0)
 
 
 VLLM_STATS = StatsLines(VLLM_MARK, read_vllm, complete_vllm)
@@ -85,7 +96,7 @@ VLLM_STATS = StatsLines(VLLM_MARK, read_vllm, complete_vllm)
 @dataclass(slots=True)
 class _Engine:
     state: tuple[bool, bool] | None = None
-    count: int = 0
+    stretch: int = -1
     held: Line | None = None
 
 
@@ -106,13 +117,12 @@ class Thinner:
             if len(self.engines) >= 4096:
                 return []
             engine = self.engines[reading.engine] = _Engine()
-        state = (reading.prompt_tps > 0 or reading.generation_tps > 0, reading.running > 0)
-        engine.count += 1
-        if state == engine.state and engine.count % EVERY:
+        state, stretch = _state(reading), line.start // self.lines.stretch
+        if state == engine.state and stretch == engine.stretch:
             engine.held = line
             return []
         kept = self._held(engine) if state != engine.state else []
-        engine.state = state
+        engine.state, engine.stretch = state, stretch
         engine.held = None
         return [*kept, (line, self.lines.complete(reading, line.text))]
 
