@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
 from parsers.contract import Trouble
 from parsers.cuda_core.cut_short import names_in
-from parsers.cuda_core.dump import Device, Dump, Fault, Grid, fault_name
+from parsers.cuda_core.dump import Device, Dump, Fault, Grid, Warp, fault_name
 from parsers.cuda_core.elf_index import DumpUnreadable, looks_like_dump
 from parsers.cuda_core.names import library_of, readable
 from parsers.cuda_core.summary import (
@@ -213,6 +214,7 @@ class _Telling:
             "kernel": readable(grid.mangled) if grid else None,
             "library": grid.library if grid else library_of(place.section) if place else None,
             "tid": self.tid(grid),
+            "recursion": self.recursion(warp),
         }
         where = f"{readable(place.symbol)}+{place.offset:#x}" if place else "an address outside every module"
         if first.error_pc is None and warp is None:
@@ -224,6 +226,8 @@ class _Telling:
         on = counted(sms, "SM")
         count = f"{counted(warps, 'warp')} on {on}" if warps else f"{on} whose warps have exited"
         what = f"exception {first.code} ({fault_name(first)}) at {where}{line}"
+        if fields["recursion"]:
+            what += f" in a recursion of {fields['recursion']}"
         text = f"{what}: device {first.device}, SM {first.sm}{block}; in all {count}"
         return self.event("exception", self.span(first.offset, first.offset), text, first.device, fields)
 
@@ -239,6 +243,15 @@ class _Telling:
             fields["tid"] = self.tid(grid)
             span = self.span(warp.row["offset"], warp.row["offset_end"])
             yield self.event("trap", span, text, warp.device, fields)
+
+    def recursion(self, warp: Warp | None) -> str | None:
+        """A function that stands on the warp's call stack more than once: a stack that ran over shows as a bad address."""
+        if warp is None or not warp.frames:
+            return None
+        places = [warp.place, *(self.dump.place(warp.device, pc, self.dump.grid_of(warp)) for pc in warp.frames)]
+        symbols = Counter(place.symbol for place in places if place)
+        name, count = symbols.most_common(1)[0] if symbols else ("", 0)
+        return readable(name) if count > 1 else None
 
     def tid(self, grid: Grid | None) -> int | None:
         """The host thread that the grid's row or its context's names: the driver's event thread of the process."""

@@ -221,3 +221,11 @@ def test_names_left_in_a_cut_file() -> None:
     table = struct.unpack_from("<Q", data, 40)[0]
     view = PARSER.inspect_binary(io.BytesIO(data[: table - 1]), "core")
     assert view["complete"] is False and "_Z15layernorm_fusedPKfPfPVii" in view["named"]
+
+
+def test_a_stack_that_ran_over_shows_its_recursion() -> None:
+    """Driver 580 reports endless recursion as an out-of-range address; the call stack tells it apart."""
+    (fault,) = (event for event in events_of(load("stack-overflow")) if event.kind == "cuda_core.exception")
+    assert "tree_depth" in fault.fields["recursion"] and "in a recursion of" in fault.text
+    (fault,) = (event for event in events_of(load("misaligned")) if event.kind == "cuda_core.exception")
+    assert fault.fields["recursion"] is None
