@@ -245,7 +245,7 @@ class _Telling:
             yield self.event("trap", span, text, warp.device, fields)
 
     def recursion(self, warp: Warp | None) -> str | None:
-        """A function that stands on the warp's call stack more than once: a stack that ran over shows as a bad address."""
+        """A function that is on the call stack more than once: a stack that ran over shows as a bad address."""
         if warp is None or not warp.frames:
             return None
         places = [warp.place, *(self.dump.place(warp.device, pc, self.dump.grid_of(warp)) for pc in warp.frames)]
