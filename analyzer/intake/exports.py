@@ -8,19 +8,19 @@ Entries are decoded one by one, so a document that was cut keeps what came befor
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from analyzer.intake.transport import Unwrapped, epoch, instant, payload
 from parsers.contract import Line
+from parsers.pattern import lazy
 
 LARGEST = 32 << 20
 """Bytes of a document that are read."""
-_STARTS = (re.compile(r'"values"\s{0,20}:\s{0,20}\['),
-           re.compile(r'"(?:events|results|entries|hits|logs)"\s{0,20}:\s{0,20}\['))
-_HINT = re.compile(r'"(?:textPayload|jsonPayload|ingestionTime|logStreamName|eventId|resultType|stream|values|@message'
+_STARTS = (lazy(r'"values"\s{0,20}:\s{0,20}\['),
+           lazy(r'"(?:events|results|entries|hits|logs)"\s{0,20}:\s{0,20}\['))
+_HINT = lazy(r'"(?:textPayload|jsonPayload|ingestionTime|logStreamName|eventId|resultType|stream|values|@message'
                    r'|labels|line)"')
 
 
@@ -90,7 +90,7 @@ def _entries(text: str) -> Iterator[tuple[int, Any]]:
             return
 
 
-_BETWEEN = re.compile(r"[\s,]*")
+_BETWEEN = lazy(r"[\s,]*")
 
 
 def _elements(text: str, at: int) -> Iterator[tuple[int, Any]]:

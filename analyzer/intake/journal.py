@@ -7,17 +7,17 @@ Journal Export Format of systemd.io/JOURNAL_EXPORT_FORMATS.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from analyzer.intake.transport import Fold, Transport, Unwrapped, epoch, instant
 from parsers.contract import Line
+from parsers.pattern import lazy
 from parsers.stamp import Stamp
 
 HOST_WRITERS = frozenset({"kernel", "kern", "nv-fabricmanager", "nvidia-fabricmanager", "nvidia-persistenced", "dcgm",
                           "nv-hostengine", "rsyslogd", "sudo", "sshd", "CRON", "cron"})
-_PREFIX = re.compile(
+_PREFIX = lazy(
     r"(?:<\d{1,3}>)?"
     r"(?:\w{3} {1,2}\d{1,2} (?:\d{4} )?\d\d:\d\d:\d\d(?:\.\d{1,6})?"
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"

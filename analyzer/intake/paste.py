@@ -6,13 +6,13 @@ Fences (and the headings of an issue form) cut a paste into segments; the prose 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 
 NOTES = "notes"
 
@@ -43,24 +43,26 @@ _PLAIN: dict[int, str | None] = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"), 0x2026: "...",
 }
 # Editors turn `--flag` into a dash before a letter.
-_FLAG = re.compile("(?<!\\S)[\u2013\u2014](?=[a-z])")
-_ENTITY = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
-_QUOTED = re.compile(r" {0,3}(?:> ?){1,4}(?!>)")
-_SHELL_OR_REPL = re.compile(r" {0,3}>>> ")
-_FENCE = re.compile(r"(?:\s{0,12}|[-*+] |\d{1,2}[.)] )(`{3,}|~{3,})([^`]{0,60})$")
-_PRE = re.compile(r"\s{0,8}</?(?:pre|code|samp)(?:\s[^>]{0,120})?>\s*$", re.IGNORECASE)
-_HEADING = re.compile(r" {0,3}#{2,5} {1,4}(\S.{0,120})$")
-_SUMMARY = re.compile(r".{0,40}<summary>(.{0,200})</summary>", re.IGNORECASE)
-_TAG = re.compile(r"</?(?:details|summary|code|b|i|strong|em|br|p|tt|sub|sup)(?:\s[^<>]{0,80})?/?>", re.IGNORECASE)
-_GUTTER = re.compile(r" {0,8}(\d{1,6})(?: ?[|│┃→]|:(?!\d\d\b)|\t| {1,2}(?=\S)|$) ?")
-_BULLET = re.compile(r"\s{0,8}(?:[-*+•‣◦▪·]|\d{1,2}[.)])[ \t](?=\s{0,40}\S)")
-_TIME = re.compile(r".{0,30}?\d\d:\d\d:\d\d")
-_TICKED = re.compile(r"\s{0,8}`([^`]{4,2000})`\s*$")
+_FLAG = lazy("(?<!\\S)[\u2013\u2014](?=[a-z])")
+_ENTITY = lazy(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
+_QUOTED = lazy(r" {0,3}(?:> ?){1,4}(?!>)")
+_SHELL_OR_REPL = lazy(r" {0,3}>>> ")
+_FENCE = lazy(r"(?:\s{0,12}|[-*+] |\d{1,2}[.)] )(`{3,}|~{3,})([^`]{0,60})$")
+_PRE = lazy(r"\s{0,8}</?(?:pre|code|samp)(?:\s[^>]{0,120})?>\s*$", re.IGNORECASE)
+_HEADING = lazy(r" {0,3}#{2,5} {1,4}(\S.{0,120})$")
+_SUMMARY = lazy(r".{0,40}<summary>(.{0,200})</summary>", re.IGNORECASE)
+_TAG = lazy(r"</?(?:details|summary|code|b|i|strong|em|br|p|tt|sub|sup)(?:\s[^<>]{0,80})?/?>", re.IGNORECASE)
+_GUTTER = lazy(r" {0,8}(\d{1,6})(?: ?[|│┃→]|:(?!\d\d\b)|\t| {1,2}(?=\S)|$) ?")
+_BULLET = lazy(r"\s{0,8}(?:[-*+•‣◦▪·]|\d{1,2}[.)])[ \t](?=\s{0,40}\S)")
+_TIME = lazy(r".{0,30}?\d\d:\d\d:\d\d")
+_TICKED = lazy(r"\s{0,8}`([^`]{4,2000})`\s*$")
 
 
 def plain(text: str) -> str:
     """A line with entities, typographic quotes and dashes, odd blanks and invisible characters made plain."""
     if "&" in text and _ENTITY.search(text):
+        import html
+
         text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
     if text.isascii():
         return text
@@ -97,9 +99,22 @@ def _unquote(pasted: Pasted, lines: Sequence[Line]) -> None:
             _change(pasted, line, line.text[found.end():])
 
 
+def _fence(text: str) -> tuple[str, str] | None:
+    """(mark, info string) of a line that opens or closes a fence; an HTML block counts as one."""
+    if ("`" in text or "~" in text) and (found := _FENCE.match(text)):
+        return found[1], found[2].strip()
+    return ("<", "") if "<" in text and _PRE.match(text) else None
+
+
+def _title(text: str) -> str | None:
+    if "##" in text[:8] and (found := _HEADING.match(text)):
+        return found[1]
+    return found[1] if "<" in text and (found := _SUMMARY.match(text)) else None
+
+
 def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
-    fences = [index for index, line in enumerate(lines) if _FENCE.match(line.text) or _PRE.match(line.text)]
-    headings = [index for index, line in enumerate(lines) if _HEADING.match(line.text) or _SUMMARY.match(line.text)]
+    fences = [index for index, line in enumerate(lines) if _fence(line.text) is not None]
+    headings = [index for index, line in enumerate(lines) if _title(line.text) is not None]
     if not fences and len(headings) < 2:
         return [Segment(list(lines))]
     first = min([*fences[:1], *headings[:1]])
@@ -120,10 +135,8 @@ def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
 
     for line in lines:
         text = line.text
-        fence = _FENCE.match(text)
-        mark = fence[1] if fence else "<" if _PRE.match(text) else None
-        if mark is not None and (opened is None or (mark[0] == opened[0] and len(mark) >= len(opened)
-                                                    and not (fence and fence[2].strip()))):
+        mark, info = _fence(text) or (None, "")
+        if mark is not None and (opened is None or (mark[0] == opened[0] and len(mark) >= len(opened) and not info)):
             mine.append(line)
             if opened is None:
                 opened = mark
@@ -136,8 +149,8 @@ def _cut(lines: Sequence[Line], is_log: Callable[[str], bool]) -> list[Segment]:
             line.text = ""
             continue
         if opened is None:
-            title = _SUMMARY.match(text) or _HEADING.match(text)
-            if title is not None and (name := label(title[1])):
+            title = _title(text)
+            if title is not None and (name := label(title)):
                 close(True)
                 heading, told = name, None
             elif text.strip():
@@ -158,7 +171,7 @@ def label(text: str) -> str | None:
 def _ungutter(pasted: Pasted, lines: list[Line]) -> None:
     """Line numbers of an editor, `cat -n`, `grep -n`: rising from line to line on (nearly) every line."""
     full = [line for line in lines if line.text.strip()]
-    if len(full) < 5:
+    if len(full) < 5 or not all(line.text.lstrip()[0].isdecimal() for line in full[:5:2]):
         return
     found = [_GUTTER.match(line.text) for line in full]
     numbers = [int(one[1]) for one in found if one is not None]
@@ -176,7 +189,9 @@ def _ungutter(pasted: Pasted, lines: list[Line]) -> None:
 
 def _unbullet(pasted: Pasted, lines: list[Line]) -> None:
     full = [line for line in lines if line.text.strip()]
-    if len(full) >= 2 and sum(1 for line in full if _BULLET.match(line.text)) >= 0.8 * len(full):
+    if sum(1 for line in full[:5] if not line.text.lstrip()[0].isalnum() or line.text.lstrip()[0].isdecimal()) < 2:
+        return
+    if sum(1 for line in full if _BULLET.match(line.text)) >= 0.8 * len(full):
         for line in full:
             if found := _BULLET.match(line.text):
                 _change(pasted, line, line.text[found.end():])
@@ -191,8 +206,8 @@ def bare(text: str) -> str | None:
     return None
 
 
-_ACTOR = re.compile(r"\((?:[A-Za-z][\w.:-]{0,120},? )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[^)\s]{1,64})?\) ?")
-ADDRESS = re.compile(r"\([^)]{0,160}, ip=([^)\s]{1,64})\)")
+_ACTOR = lazy(r"\((?:[A-Za-z][\w.:-]{0,120},? )?(?:rank=\d{1,6} )?pid=\d{1,10}(?:, ip=[^)\s]{1,64})?\) ?")
+ADDRESS = lazy(r"\([^)]{0,160}, ip=([^)\s]{1,64})\)")
 
 WIDEST = 400
 

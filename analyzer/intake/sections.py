@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from analyzer.intake.text import Block, decode
+from parsers.pattern import lazy_bytes
 
-_RULE = re.compile(rb"(?m)^_{44}\r?\n")
-_BUG_REPORT = re.compile(rb"(?m)^Start of NVIDIA bug report log file|^nvidia-bug-report\.sh Version: ")
+_RULE = lazy_bytes(rb"(?m)^_{44}\r?\n")
+_BUG_REPORT = lazy_bytes(rb"(?m)^Start of NVIDIA bug report log file|^nvidia-bug-report\.sh Version: ")
 _END = b"End of NVIDIA bug report log file"
-_POD = re.compile(rb"(?m)^==== (START|END) logs for container (\S{1,200}) of pod (\S{1,300}) ====\r?\n")
+_POD = lazy_bytes(rb"(?m)^==== (START|END) logs for container (\S{1,200}) of pod (\S{1,300}) ====\r?\n")
 TITLE_ROOM = 4096
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 DEPTH = 3
@@ -54,7 +55,7 @@ class Transport:
     fold: Callable[[], Fold] | None = None
 
 
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
+_RFC3339 = lazy(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
 
 
 def rfc3339(text: str) -> Stamp | None:
@@ -156,11 +157,11 @@ def _json_record(text: str) -> Unwrapped | None:
     return payload(record) if isinstance(record, dict) else None
 
 
-_CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP])(?::[\w.-]{1,20})? ?")
+_CRI = lazy(r"(\S{20,40}) (stdout|stderr) ([FP])(?::[\w.-]{1,20})? ?")
 
 
 def _cri(text: str) -> Unwrapped | None:
-    found = _CRI.match(text)
+    found = _CRI.match(text) if text[:2] == "20" else None
     stamp = rfc3339(found[1]) if found else None
     if found is None or stamp is None:
         return None
@@ -168,16 +169,16 @@ def _cri(text: str) -> Unwrapped | None:
 
 
 # docker logs -t, kubectl logs --timestamps, GitHub Actions: a zoned reading, one blank, then the payload.
-_STAMPED = re.compile(r"(?:\ufeff)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}(?:Z|[+-]\d\d:\d\d)(?: |$)")
+_STAMPED = lazy(r"(?:\ufeff)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}(?:Z|[+-]\d\d:\d\d)(?: |$)")
 # A syslog line: host and program follow the reading. The kernel log parser reads those.
-_SYSLOG_AFTER = re.compile(r"[\w.-]{1,80} (?:kernel(?:\[\d{1,8}\])?|[\w./@-]{1,60}\[\d{1,8}\]): ?")
-_SYSLOG_MAYBE = re.compile(r"[\w.-]{1,80} [\w./@-]{1,60}(?:\[\d{1,8}\])?: ")
+_SYSLOG_AFTER = lazy(r"[\w.-]{1,80} (?:kernel(?:\[\d{1,8}\])?|[\w./@-]{1,60}\[\d{1,8}\]): ?")
+_SYSLOG_MAYBE = lazy(r"[\w.-]{1,80} [\w./@-]{1,60}(?:\[\d{1,8}\])?: ")
 # A tracing subscriber's line (Rust): level and module follow the reading. That reading is the record's own.
-_TRACING_AFTER = re.compile(r" {0,4}(?:DEBUG|INFO|WARN|ERROR|TRACE) {1,2}[\w.:]{1,120}: ")
+_TRACING_AFTER = lazy(r" {0,4}(?:DEBUG|INFO|WARN|ERROR|TRACE) {1,2}[\w.:]{1,120}: ")
 
 
 def _stamped(text: str) -> Unwrapped | None:
-    found = _STAMPED.match(text)
+    found = _STAMPED.match(text) if "20" in text[:3] else None
     if found is None or _SYSLOG_AFTER.match(text, found.end()):
         return None
     stamp = rfc3339(text.removeprefix("\ufeff"))
@@ -191,42 +192,42 @@ def _surely_stamped(text: str) -> Unwrapped | None:
     return inner
 
 
-_LOGCLI = re.compile(r"(\S{20,35})[ \t]{1,4}\{[^{}]{0,400}\}[ \t]{1,4}")
-_AWS_TAIL = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,6})?\+00:00) "
+_LOGCLI = lazy(r"(\S{20,35})[ \t]{1,4}\{[^{}]{0,400}\}[ \t]{1,4}")
+_AWS_TAIL = lazy(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,6})?\+00:00) "
                        r"(?=\S{0,400}[/$]|[\w-]{0,80}[0-9a-f]{12} )(\S{1,500}) ")
-_GRAFANA = re.compile(r"(\d{19})\t(?:(\d{4}-\d\d-\d\dT\S{8,25})\t)?")
-_ACTIONS = re.compile(r"[^\t]{1,120}\t[^\t]{1,120}\t(?=(?:\ufeff)?\d{4}-\d\d-\d\dT)")
+_GRAFANA = lazy(r"(\d{19})\t(?:(\d{4}-\d\d-\d\dT\S{8,25})\t)?")
+_ACTIONS = lazy(r"[^\t]{1,120}\t[^\t]{1,120}\t(?=(?:\ufeff)?\d{4}-\d\d-\d\dT)")
 
 
 def _logcli(text: str) -> Unwrapped | None:
-    found = _LOGCLI.match(text)
+    found = _LOGCLI.match(text) if text[:2] == "20" and "{" in text else None
     stamp = rfc3339(found[1]) if found else None
     return Unwrapped(text[found.end():], stamp) if found and stamp else None
 
 
 def _aws_tail(text: str) -> Unwrapped | None:
-    found = _AWS_TAIL.match(text)
+    found = _AWS_TAIL.match(text) if text[:2] == "20" else None
     return Unwrapped(text[found.end():], rfc3339(found[1]), found[2]) if found else None
 
 
 def _grafana(text: str) -> Unwrapped | None:
-    found = _GRAFANA.match(text)
+    found = _GRAFANA.match(text) if "\t" in text[:24] else None
     return Unwrapped(text[found.end():], epoch(found[1])) if found else None
 
 
 def _actions(text: str) -> Unwrapped | None:
-    found = _ACTIONS.match(text)
+    found = _ACTIONS.match(text) if "\t" in text[:250] else None
     return Unwrapped(text[found.end():]) if found else None
 
 
-_KUBECTL = re.compile(r"\[(?:pod/)?([\w.-]+)/[\w.-]+(?:/[\w.-]+)?\] ?")
-_COMPOSE = re.compile(r"([A-Za-z][\w.-]{0,60}) {1,30}\| ?")
-_SLURM = re.compile(r" {0,4}(\d{1,5}): ?")
+_KUBECTL = lazy(r"\[(?:pod/)?([\w.-]+)/[\w.-]+(?:/[\w.-]+)?\] ?")
+_COMPOSE = lazy(r"([A-Za-z][\w.-]{0,60}) {1,30}\| ?")
+_SLURM = lazy(r" {0,4}(\d{1,5}): ?")
 
 
-def _prefix(shape: re.Pattern[str], what: str = "") -> Strip:
+def _prefix(shape: re.Pattern[str], mark: str, what: str = "") -> Strip:
     def strip(text: str) -> Unwrapped | None:
-        found = shape.match(text)
+        found = shape.match(text) if mark in text[:96] else None
         return Unwrapped(text[found.end():], host=what + found[1], stream=found[1]) if found else None
 
     return strip
@@ -235,14 +236,14 @@ def _prefix(shape: re.Pattern[str], what: str = "") -> Strip:
 TRANSPORTS = (
     Transport("JSON records of a log collector", _json_record),
     Transport("CRI", _cri),
-    Transport("kubectl --prefix", _prefix(_KUBECTL)),
-    Transport("docker compose", _prefix(_COMPOSE), least=5),
+    Transport("kubectl --prefix", _prefix(_KUBECTL, "[")),
+    Transport("docker compose", _prefix(_COMPOSE, "|"), least=5),
     Transport("GitHub Actions", _actions),
     Transport("logcli", _logcli),
     Transport("Grafana text", _grafana),
     Transport("aws logs tail", _aws_tail),
     Transport("time-stamped lines", _stamped, _surely_stamped),
-    Transport("srun --label", _prefix(_SLURM, "task "), least=5),
+    Transport("srun --label", _prefix(_SLURM, ":", "task "), least=5),
 )
 
 

@@ -37,12 +37,12 @@ def test_an_issue_body_is_cut_into_named_parts() -> None:
     env = (FIXTURES / "collect_env/vllm-0.33.txt").read_text()
     stack = (FIXTURES / "stacks/cubin-download.txt").read_text()
     body = ("### Your current environment\n\n<details>\n<summary>The output of <code>python collect_env.py</code>"
-            f"</summary>\n\n```text\n{env}\n```\n\n</details>\n\n### \U0001f41b Describe the bug\n\nIt hangs. py-spy:\n\n"
-            f"```\n{stack}```\n\ndmesg:\n~~~\n{KERNEL}~~~\n\n### Before submitting...\n\n- [x] I searched.\n")
+            f"</summary>\n\n```text\n{env}\n```\n\n</details>\n\n### \U0001f41b Describe the bug\n\nHangs. py-spy:\n"
+            f"\n```\n{stack}```\n\ndmesg:\n~~~\n{KERNEL}~~~\n\n### Before submitting...\n\n- [x] I searched.\n")
     found = {part.path: part.parser.name if part.parser else None for part in arranged(body)}
     assert found == {
         "x/notes": None, "x/The output of python collect_env.py": "collect_env",
-        "x/Describe the bug/It hangs. py-spy": "pyspy", "x/Describe the bug/dmesg": "kernel_log"}
+        "x/Describe the bug/Hangs. py-spy": "pyspy", "x/Describe the bug/dmesg": "kernel_log"}
     numbers = [line.number for part in arranged(body) for line in part.lines]
     assert sorted(numbers) == list(range(1, body.count("\n") + 1))
 
@@ -98,9 +98,9 @@ def bug_report(kernel: str) -> str:
     rule = "_" * 44
     smi = (FIXTURES / "nvidia_smi/query.txt").read_text()
     return (f"{rule}\n\nStart of NVIDIA bug report log file.  Please include this file, along\nwith a description\n"
-            f"\nnvidia-bug-report.sh Version: 36211457\n\nDate: Mon Nov 30 21:08:11 UTC 2026\n\n{rule}\n\n*** /etc/issue"
+            f"\nnvidia-bug-report.sh Version: 36211457\n\nDate: Mon Nov 30 21:08:11 2026\n\n{rule}\n\n*** /etc/issue"
             f"\n*** ls: -rw-r--r-- 1 root root 26 2024-02-13 10:08:05 /etc/issue\nUbuntu 24.04.1 LTS\n\n{rule}\n\n"
-            f"/usr/bin/nvidia-smi --query\n\n{smi}\n{rule}\n\n*** /var/log/kern.log\n*** ls: -rw-r----- 1 syslog adm 9 x\n"
+            f"/usr/bin/nvidia-smi --query\n\n{smi}\n{rule}\n\n*** /var/log/kern.log\n*** ls: -rw-r-- 1 a adm 9 x\n"
             f"{kernel}\n{rule}\n\n/usr/bin/dmesg:\n\n{kernel}\n{rule}\n\nEnd of NVIDIA bug report log file.\n")
 
 
