@@ -96,6 +96,7 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
     from analyzer.intake.archive import unfold
 
     taken: dict[str, int] = {}
+    read: set[tuple[int, int]] = set()
 
     def unique(source: Source) -> Source:
         taken[source.name] = taken.get(source.name, 0) + 1
@@ -106,6 +107,12 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
     for path, name, opener in _files(paths, troubles):
         try:
             with opener() as file:
+                status = os.fstat(file.fileno())
+                if stat.S_ISREG(status.st_mode):
+                    if (status.st_dev, status.st_ino) in read:
+                        troubles.append(Trouble(name, "skipped", "the same file was read before: it counts once"))
+                        continue
+                    read.add((status.st_dev, status.st_ino))
                 seekable = file if path is not None and file.seekable() else None
                 size = os.fstat(file.fileno()).st_size if seekable is not None else None
                 stream: Readable = file if size is None else _Bounded(file, size)

@@ -109,12 +109,15 @@ def samples(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
             pattern = compiled(clause.pattern)
         except Exception:
             continue  # told by `patterns`
-        for line in clause.samples:
-            if not pattern.search(line, timeout=1.0):
-                yield f"clause {clause.id}: its sample does not match: {line[:80]!r}", "Mend the pattern or the sample"
-        for line in clause.rejects:
-            if pattern.search(line, timeout=1.0):
-                yield f"clause {clause.id}: it matches what it should reject: {line[:80]!r}", "Narrow the pattern"
+        try:
+            for line in clause.samples:
+                if not pattern.search(line, timeout=1.0):
+                    yield f"clause {clause.id}: its sample does not match: {line[:80]!r}", "Mend the pattern or the sample"
+            for line in clause.rejects:
+                if pattern.search(line, timeout=1.0):
+                    yield f"clause {clause.id}: it matches what it should reject: {line[:80]!r}", "Narrow the pattern"
+        except TimeoutError:
+            yield f"clause {clause.id}: the pattern is slow on its own sample", "No repeat inside a repeat"
 
 
 def slowness(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
@@ -129,7 +132,8 @@ def slowness(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
             continue
         size = 64 * 1024
         probes = [" " * size, "a" * size, *((word * (size // len(word) + 1))[:size] for word in words[:2]),
-                  *(word + " " + "x" * size for word in words[:1])]
+                  *(word + " " + "x" * size for word in words[:1]),
+                  *(f"{head}{letter * 2048}\x01" for head in _heads(clause.samples, words) for letter in _letters(clause.pattern))]
         for probe in probes:
             try:
                 pattern.search(probe, timeout=PROBE_SECONDS * 4)
@@ -137,6 +141,17 @@ def slowness(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
                 yield (f"clause {clause.id}: the pattern is slow on {probe[:24]!r}…",
                        "Bound its repeats: [^\\n]{0,200} in place of .*, and no repeat inside a repeat")
                 break
+
+
+def _heads(samples: list[str], words: list[str]) -> list[str]:
+    """A sample up to the end of its literal: what leads a search into the rest of the pattern."""
+    return [sample[: at + len(word)] for sample in samples[:2] for word in words[:2] if (at := sample.lower().find(word.lower())) >= 0]
+
+
+def _letters(pattern: str) -> list[str]:
+    """Characters that the pattern repeats: what stands before a `+`, `*`, `{` or a closing bracket with one of these."""
+    found = re.findall(r"(\w)[)\]]{0,3}(?:[+*]|\{\d*,)", pattern)
+    return list(dict.fromkeys([*found, "1"]))[:6]
 
 
 def sources(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:

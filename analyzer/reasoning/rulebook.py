@@ -14,6 +14,9 @@ from analyzer.reasoning.patterns import PatternSet, Sought
 from analyzer.reasoning.rule import Rule
 
 SYMPTOM = "symptom:"
+MOST_RULES = 2_000
+LARGEST_RULE = 256 * 1024
+"""Limits of one folder of rules: files, and bytes of a file."""
 
 
 class RuleFault(ValueError):
@@ -114,9 +117,15 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _take(folder: Path, prefix: str, rules: dict[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]) -> None:
-    for path in sorted(folder.glob("*/*.toml")) + sorted(p for p in folder.glob("*.toml")
-                                                         if p.name not in ("causes.toml", "vocabulary.toml")):
+    found = sorted(folder.glob("*/*.toml")) + sorted(p for p in folder.glob("*.toml")
+                                                     if p.name not in ("causes.toml", "vocabulary.toml"))
+    if len(found) > MOST_RULES:
+        faults.append(f"{folder}: more than {MOST_RULES} rules: the rest was not read. Give the folder that is meant")
+    for path in found[:MOST_RULES]:
         try:
+            if not path.is_file() or path.stat().st_size > LARGEST_RULE:
+                faults.append(f"{path}: no file, or larger than {LARGEST_RULE} bytes: not read. A rule is a page of text")
+                continue
             content = path.read_bytes()
             rule = read_rule(content, path)
         except RuleFault as fault:
@@ -140,7 +149,7 @@ def read_rule(content: bytes, path: Path) -> Rule:
 
     try:
         data = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise RuleFault([f"{path}: not valid TOML: {problem}. Patterns are easiest in ''' strings"]) from problem
     try:
         rule = Rule.model_validate(data)
