@@ -121,6 +121,8 @@ class Heartbeat:
                 text = f"more than {MOST_RUNS} runs of beats: the rest is not read"
                 yield Trouble(source, "limit", text, line.number)
                 break
+        if sum(run.count for run in runs) < FEWEST:
+            return
         for index, run in enumerate(runs):
             ended = "cut" if index == len(runs) - 1 else "changed" if runs[index + 1].failed != run.failed else "gap"
             yield self._beat(run, source, ended)

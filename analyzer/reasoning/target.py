@@ -17,6 +17,7 @@ _OPEN_PORT = re.compile(r"localhost:8000\b")
 DEFAULT_PORT = 8000
 """vLLM's port where the log does not say another."""
 MOST_PIDS = 16
+LOGS = (("", "server"), ("--previous ", "server_previous"))
 OVER = ("server_log.engine_dead", "server_log.process_died", "server_log.killed", "server_log.usage_error")
 
 
@@ -61,7 +62,7 @@ class Target:
             return "sudo dmesg --time-format iso > dmesg.txt; date; uptime"
         if name == "server log":
             if self.pod is not None:
-                return f"kubectl logs --timestamps {self.pod} > server.log 2>&1; kubectl logs --timestamps --previous {self.pod}"
+                return " ".join(f"kubectl logs --timestamps {way}{self.pod} > {name}.log;" for way, name in LOGS)
             return f"docker logs -t {self.container or 'CONTAINER'} > server.log 2>&1"
         pid = (
             str(self.engine)

@@ -12,12 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analyzer.timeline.clocks import BOOT, TIME_OF_DAY, kind_of
 from analyzer.timeline.dump_anchors import core_dumps
-from analyzer.timeline.timeline import UTC_DOMAIN, Anchor, Timeline
+from analyzer.timeline.timeline import UTC_DOMAIN, ZONE_STEP, Anchor, Timeline
 from parsers.event import Event
 from parsers.stamp import ClockKind, Stamp
 
-ZONE_STEP = 900.0
-"""All zones of the world are multiples of a quarter of an hour (IANA time zone database, since 1972)."""
 NEAR_METRICS = 30.0
 """Seconds between the creation of the server's counters and its log lines about being ready."""
 NEAR_FAULT = 60.0
@@ -144,12 +142,6 @@ def zone_shift(local: float, instant: float, within: float) -> float | None:
     return steps * ZONE_STEP if abs(apart - steps * ZONE_STEP) <= within and -12 * 3600 <= apart <= 15 * 3600 else None
 
 
-def zone_name(shift: float) -> str:
-    """`UTC+02:00`."""
-    sign, minutes = ("-" if shift < 0 else "+"), int(abs(shift)) // 60
-    return f"UTC{sign}{minutes // 60:02d}:{minutes % 60:02d}"
-
-
 def _counters(timeline: Timeline, by_kind: Mapping[str, Sequence[Event]]) -> None:
     """`*_created` of the server's own counters is Unix time of its start: the year and the zone of its log.
 
@@ -187,14 +179,11 @@ def _counters(timeline: Timeline, by_kind: Mapping[str, Sequence[Event]]) -> Non
     for apart, mark, instant in best.values():
         if mark.stamp is None:
             continue
-        local = _with_year(timeline, mark, timeline.clock_of(mark.span.source, mark.stamp).value(
-            mark.stamp, mark.span.first_line), instant)
-        shift = (local or instant) - instant
         when = Stamp(f"{instant:f}", ClockKind.UTC, instant, 1e-6)
         _tie(timeline, mark.span.source, mark.stamp, mark.span.first_line, mark.span.source, when, 0,
              early=0.1, late=0.1, basis="the creation times in /metrics",
-             assumption=f"zone {zone_name(shift)}: the server's counters were created within {apart:.0f} s of line "
-                        f"{mark.span.first_line}, and both are written by one host's clock")
+             assumption=f"the server's counters were created within {apart:.0f} s of line {mark.span.first_line}, and "
+                        "both are written by one host's clock")
 
 
 def _with_year(timeline: Timeline, event: Event, value: float, instant: float) -> float | None:

@@ -50,6 +50,9 @@ def windows(bundle: Bundle) -> list[Window]:
 def _window(read: Read, bundle: Bundle) -> Window:
     stamped = [event for event in read.events if event.stamp is not None]
     places = [_place(event.span, event.stamp, bundle) for event in (stamped[:1] + stamped[-1:])]
+    for event in stamped[:1]:
+        if event.kind == "heartbeat.beat":  # the event stands at the last beat of its run
+            places.append(places[0].moved(-float(event.fields.get("seconds") or 0.0)))
     edges = [edge for line in (read.first_line, read.last_line) if (edge := _edge(read, line, bundle)) is not None]
     first = last = None
     for place in [*places, *edges]:

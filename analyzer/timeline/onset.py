@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from analyzer.reasoning.bundle import Bundle
 from analyzer.timeline.clocks import kind_of
 from analyzer.timeline.readings import reading_of
-from analyzer.timeline.timeline import Place, before
+from analyzer.timeline.timeline import Place, before, written
 from parsers.event import Event
 from parsers.stamp import ClockKind, Stamp
 
@@ -29,6 +29,8 @@ STATS_EVERY = 10.0
 """Seconds between throughput lines (VLLM_LOG_STATS_INTERVAL)."""
 STALLED_FOR = 25.0
 """Seconds without tokens, requests running, from which a zero line is a stall and no long prefill."""
+BOUND = 60.0
+"""Seconds within which the first sign of trouble after the last progress bounds the stop from above."""
 PIPELINE = 15.0
 """Seconds by which a throughput line may still count tokens from before a fault."""
 FULL_STALL = ("flat_counter", "zero_throughput_running", "waits_after_ready", "open_phase", "open_bar",
@@ -58,13 +60,15 @@ EXECUTE_TIMEOUT = 300.0
 class Onset:
     """The stop: the event that shows it, so many seconds before it (`back`), with what bounds it in words.
 
-    `slack` is how many seconds earlier than that it may have been.
+    `slack` is how many seconds earlier than that it may have been, `until` the instant (Unix seconds) at which it was
+    over at the latest, where a later sign bounds it.
     """
 
     event: Event
     back: float
     slack: float
     what: str
+    until: float | None = None
 
 
 @dataclass(slots=True)
@@ -240,7 +244,11 @@ class _Progress:
     def onset(self, sign: _Sign | None = None) -> Onset:
         note = self.note
         if sign is not None and sign.event.stamp is not None:
-            note += f"; the first sign of trouble, at {_clock(sign.event)}, is later"
+            if not sign.event.kind.startswith("heartbeat."):
+                note += f"; the first sign of trouble, at {_clock(sign.event)}, is later"
+            late = sign.place.latest
+            if late is not None and self.place.latest is not None and late - self.place.latest <= BOUND:
+                return Onset(self.event, 0.0, self.slack, note, late)
         return Onset(self.event, 0.0, self.slack, note)
 
 
@@ -267,14 +275,21 @@ def _progress(bundle: Bundle, trouble: set[str]) -> _Progress | None:
 
 
 def _outlived(bundle: Bundle, last: Event) -> str:
-    """How long a heartbeat went on after the server's last line, in words."""
-    here = _place(last, bundle)
-    words = ""
+    """How long a heartbeat went on after the server's last line, or after the network was gone, in words."""
+    since, words = _place(last, bundle), ""
+    probes = [_sign(event, _number(event, "seconds"), bundle) for event in bundle.events("heartbeat.beat")
+              if event.fields.get("what") == "unreachable"]
+    lost = [sign for sign in probes if before(sign.place, since.moved(0.0)) is not True]
+    gone = _first(lost)
+    if gone is not None:
+        since_when = written(gone.place.at) or gone.event.fields.get("first")
+        words = f"; the host answered no probe from {since_when} on ({gone.event.span.source})"
+        since = gone.place
     for beat in bundle.events("heartbeat.beat"):
         there = _place(beat, bundle)
-        if beat.fields.get("what") == "alive" and before(here, there) is True and here.at and there.at:
-            words = (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {there.at - here.at:.0f} s "
-                     "longer: so long the host's timers and disk still worked")
+        if beat.fields.get("what") == "alive" and before(since.moved(0.0), there) is True and since.at and there.at:
+            longer = f"{there.at - since.at:.0f} s longer"
+            words += (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {longer}: so long the host's timers and disk still worked")
     return words
 
 
@@ -284,8 +299,9 @@ def _stalled_first(progress: _Progress, sign: _Sign, full: bool) -> bool:
         return progress.event.stamp is not None and full
     if sign.back and not sign.event.kind.startswith("heartbeat"):
         return False  # a wait leads back to the very moment
-    gap = 1.0 if sign.event.kind.startswith("heartbeat") else PIPELINE
-    return full and _much_later(progress.place, sign.place, gap)
+    if sign.event.kind.startswith("heartbeat"):
+        return full and before(sign.place, progress.place.moved(0.0)) is not True  # a lost probe only bounds the stop
+    return full and _much_later(progress.place, sign.place, PIPELINE)
 
 
 def _at(sign: _Sign) -> Onset:

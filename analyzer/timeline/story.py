@@ -106,11 +106,12 @@ def onset_moment(stop: Onset, bundle: Bundle) -> Moment:
     place = record.place.moved(-stop.back) if stop.back else record.place
     stamp = stop.event.stamp
     early = place.earliest - stop.slack if place.earliest is not None else None
-    spread = place.latest - early if place.latest is not None and early is not None else None
+    late = place.latest if stop.until is None else stop.until
+    spread = late - early if late is not None and early is not None else None
     return _dated(shown.model_copy(update={
         "time": written(place.at) if shown.time is not None else None,
         "as_written": earlier(stamp, stop.back) if stop.back and stamp is not None else place.text,
-        "earliest": written(early), "latest": written(place.latest),
+        "earliest": written(early), "latest": written(late),
         "uncertainty_s": round(spread, 3) if spread is not None else stop.slack or None}), stop.event, bundle)
 
 

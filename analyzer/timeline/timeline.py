@@ -23,6 +23,10 @@ DELAY = 0.5
 """Seconds by which a transport may stamp a line later than the program that wrote it."""
 DRIFT = 1e-5
 """printk's clock is not steered by NTP: 5 s a week is normal (facts on kernel logs)."""
+ZONE_STEP = 900.0
+"""All zones of the world are multiples of a quarter of an hour (IANA time zone database, since 1972)."""
+MOST_DOUBT = 120.0
+"""Uncertainty in seconds up to which a clock's zone can be told from its neighbours."""
 KEPT = 64
 """Anchors kept of one clock pair; more are thinned out evenly."""
 UNDATED = "the reference of clocks whose date or zone is not known"
@@ -261,6 +265,8 @@ class Timeline:
         dates = [(self._dated(domain, anchor.value), low, high) for anchor, low, high in usable]
         found = sorted((value, low - value, high - value) for value, low, high in dates)
         fit = fitted(found, DRIFT if clock.kind == BOOT else 0.0)
+        if clock.kind in (WALL, YEARLESS) and axis == UTC_DOMAIN:
+            _snap_to_zone(fit)
         bases = list(dict.fromkeys(a.basis for a, _, _ in usable))
         count = len(usable)
         fit.basis = f"{' and '.join(bases[:3])} ({count} pair{'s' if count > 1 else ''})"
@@ -318,6 +324,20 @@ class Timeline:
         return spot
 
 
+def _snap_to_zone(fit: Alignment) -> None:
+    """A wall clock differs from UTC by a whole number of quarter hours; where the anchors allow one, it is that.
+
+    The bounds stay where they were or widen: a clock may still be wrong by what the anchors leave open.
+    """
+    zone = round(fit.offset / ZONE_STEP) * ZONE_STEP
+    apart = abs(zone - fit.offset)
+    if not fit.knots and apart <= fit.uncertainty < MOST_DOUBT and abs(zone) <= 15 * 3600:
+        fit.offset, fit.uncertainty = zone, fit.uncertainty + apart
+        sign, minutes = ("-" if zone > 0 else "+"), int(abs(zone)) // 60
+        name = f"UTC{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+        fit.assumptions.append(f"zone {name}, the only one that the pairs allow")
+
+
 def fitted(found: list[tuple[float, float, float]], drift: float) -> Alignment:
     """The offset that (value, lowest offset, highest offset) of all anchors allow.
 
@@ -345,8 +365,7 @@ def fitted(found: list[tuple[float, float, float]], drift: float) -> Alignment:
         knots = [(value, middle - half, middle + half) for value in ends]
         return Alignment(middle, half, "", knots=knots, drift=drift)
     bottom, top = min(one[1] for one in found), max(one[2] for one in found)
-    note = (f"the anchors differ by up to {low - high:.1f} s: the clock was set, drifts, or stood still in a suspend "
-            "between them")
+    note = f"the anchors differ by up to {low - high:.1f} s: the clock was set, drifts, or stood still in a suspend"
     return Alignment((bottom + top) / 2, (top - bottom) / 2, "", assumptions=[note], knots=found, drift=drift)
 
 

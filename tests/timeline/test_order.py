@@ -43,7 +43,8 @@ def test_lines_of_one_source_are_in_order() -> None:
 def test_spread_of_the_anchors_widens_the_uncertainty() -> None:
     timeline = Timeline()
     for value, instant in ((0.0, 1000.0), (100.0, 1110.0)):  # the clock stepped by 10 s
-        timeline.pair("dmesg", Stamp("x", ClockKind.BOOT, value, 0.001), Stamp("y", ClockKind.UTC, instant, 0.001), "pairs")
+        up, outer = Stamp("x", ClockKind.BOOT, value, 0.001), Stamp("y", ClockKind.UTC, instant, 0.001)
+        timeline.pair("dmesg", up, outer, "pairs")
     timeline.align()
     assert timeline.aligned["dmesg (boot)"].uncertainty >= 5
 
@@ -57,3 +58,8 @@ def test_readings() -> None:
     assert clock is not None and not clock.date_known and clock.value == 16 * 3600 + 41 * 60 + 37
     assert reading_of("ERROR 13-45 99:99:99 x") is None or not reading_of("ERROR 13-45 99:99:99 x").date_known  # type: ignore[union-attr]
     assert reading_of("ratio 12:34:567") is None
+
+
+def test_the_records_own_reading_is_the_first_one() -> None:
+    found = reading_of("INFO 11-30 20:04:27 [x.py:1] model of 2024-01-02T03:04:05Z loaded")
+    assert found is not None and found.text == "11-30 20:04:27"

@@ -56,9 +56,10 @@ def _between_boots(boot: Event, bundle: Bundle) -> Observation | None:
     if not recovered:
         return None
     early, _ = bundle.timeline.neighbours(source, line - 1)
-    fields: dict[str, object] = {"last": early[1].text if early is not None else None,
-                                 "what": recovered[0].fields.get("what")}
-    return Observation("host_stopped", [recovered[0], boot, *_last_beats(bundle)[:1]], fields)
+    beats = _last_beats(bundle)[:1]
+    last = beats[0].fields.get("last") if beats else early[1].text if early is not None else None
+    fields: dict[str, object] = {"last": last, "what": recovered[0].fields.get("what")}
+    return Observation("host_stopped", [recovered[0], boot, *beats], fields)
 
 
 def _beats(bundle: Bundle, what: str) -> list[Event]:
