@@ -56,10 +56,10 @@ class _GzipDecoder:
 
 def _zstd_decoder(memory: int) -> Decoder | None:
     try:
-        from compression import zstd  # type: ignore[import-not-found]  # standard library from Python 3.14
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # standard library from Python 3.14
     except ImportError:
         try:
-            from backports import zstd  # type: ignore[import-not-found]
+            from backports import zstd  # type: ignore[import-not-found,import-untyped,unused-ignore]
         except ImportError:
             return None
     window = max(memory, 1 << 10).bit_length() - 1
