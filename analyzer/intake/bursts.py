@@ -1,6 +1,6 @@
 """What a restarting server writes over and over: known after some hundred times, then passed on once a block.
 
-Lines are compared byte for byte but for readings of clocks, process ids and client addresses. Not single lines but
+Lines are compared byte for byte but for the clock, process id and client address at their head. Not single lines but
 bursts are compared (lines that follow each other), so that a new error behind a well-known first line is never lost.
 """
 
@@ -15,15 +15,19 @@ LONGEST = 512
 GAP = 3
 MOST = 100_000
 
-_VARIES = re.compile(
-    rb"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-    rb"|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:\d+|pid=\d+|^\[ *\d+\.\d+\]|\d\d:\d\d:\d\d[.,]\d+"
+# What stands before the message: process and its id, level, one reading of a clock in any spelling, a client's address.
+_HEAD = re.compile(
+    rb"(?:\[?\(([\w ]{1,60}?)(?: pid=|, pid=|=)\d{1,10}\) ?\]?)?(?:([A-Z]{4,8}):? {1,8})?"
+    rb"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d )?\[? {0,10}[\dTZ:.,+/-]{0,40} ?[\d:.,]{0,24}\]?"
 )
 
 
 def likeness(line: bytes) -> bytes:
-    """The line without what differs from one repetition to the next."""
-    return _VARIES.sub(b"#", line)
+    """The line without what differs from one repetition to the next: the numbers of its head."""
+    head = _HEAD.match(line)
+    if head is None:
+        return line
+    return b"%b %b %b" % (head[1] or b"", head[2] or b"", line[head.end():])
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ class Skim:
         data = without_ansi(block.data)
         hits = self.watch.scanner.scan(data)
         if not hits:
-            self.watch.weigh(hits)
+            self.watch.weigh(hits, data)
             return
         rows = self._rows(data, block, hits)
         self._weed(rows, data)
@@ -81,7 +81,7 @@ class Skim:
                 self._sightseer.keep(self._name, self._kind, line, found)
             if row.passed:
                 yield line
-        self.watch.weigh(hits)
+        self.watch.weigh(hits, data)
 
     def _rows(self, data: bytes, block: Block, hits: list[tuple[int, int]]) -> list[_Row]:
         rows: list[_Row] = []

@@ -49,8 +49,8 @@ class Watch:
         self.marks = [frozenset(self._marks.get(name, ())) for name in self.names]
         self.lengths = [len(name) for name in self.names]
 
-    def weigh(self, hits: list[Hit]) -> None:
-        """Take note of the hits of one block, and change the literals where that pays."""
+    def weigh(self, hits: list[Hit], data: bytes) -> None:
+        """Take note of the hits in `data`, one block, and change the literals where that pays."""
         self._blocks += 1
         if self._rebuilt >= REBUILDS or (self._blocks > SETTLED and self._blocks % THEN_EVERY) or len(hits) < NOISY:
             return
@@ -60,15 +60,17 @@ class Watch:
             name not in self._kept or all(map(self._sightseer.enough, self._patterns[name])))]
         self._noisy.update(noisy)
         changed = False
+        low = data.lower() if new else b""
         for name in sorted(new):
-            changed |= self._relieve(name)
+            changed |= self._relieve(name, low)
         if changed:
             self._rebuilt += 1
             self._build()
 
-    def _relieve(self, name: bytes) -> bool:
-        """Move the patterns of a noisy literal elsewhere; whether any could be moved."""
+    def _relieve(self, name: bytes, low: bytes) -> bool:
+        """Move the patterns of a noisy literal to literals that are rare in `low`; whether any could be moved."""
         moved = False
+        most = low.count(name) // 4
         for index in list(self._patterns.get(name, ())):
             if self._sightseer.enough(index):
                 self.given_up.add(index)
@@ -78,6 +80,8 @@ class Watch:
             try:
                 others = required_literals(self._sightseer.patterns.sought[index].pattern, frozenset(self._noisy))
             except NoLiteral:
+                continue
+            if sum(low.count(other) for other in others) > most:
                 continue
             self._drop(index)
             for other in others:

@@ -115,7 +115,8 @@ def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
 def required_literals(pattern: str, avoiding: frozenset[bytes] = frozenset()) -> tuple[bytes, ...]:
     """Lower-case literals of which every match of `pattern` contains at least one, none of them in `avoiding`.
 
-    Raises NoLiteral when there is no such set, or its shortest member has fewer than four bytes.
+    Raises NoLiteral when there is no such set, or its shortest member has fewer than four bytes (three, where some are
+    to be avoided: the caller then knows how often they stand in the text).
     """
     from re import _parser as sre  # type: ignore[attr-defined]  # the standard library's own parse tree
 
@@ -131,6 +132,6 @@ def required_literals(pattern: str, avoiding: frozenset[bytes] = frozenset()) ->
     usable = sorted(choice or ())
     if not avoided.isdisjoint(usable):
         raise NoLiteral("every literal of the pattern is to be avoided")
-    if not usable or min(len(one.strip()) for one in usable) < MINIMUM:
+    if not usable or min(len(one.strip()) for one in usable) < (MINIMUM - 1 if avoiding else MINIMUM):
         raise NoLiteral(f"every match should contain a literal of at least {MINIMUM} bytes; found {usable or 'none'}")
     return tuple(one.encode() for one in usable)
