@@ -88,6 +88,13 @@ class SourceClock:
         turns = self.at(line).turns
         return stamp.value + turns * self._turn_length if turns else stamp.value
 
+    def read(self, stamp: Stamp, line: int) -> tuple[str, float]:
+        """`domain` and `value` in one step."""
+        if len(self._starts) == 1:
+            return self._names[0], stamp.value
+        stretch = self.stretches[bisect_right(self._starts, line) - 1]
+        return self._names[stretch.number], stamp.value + stretch.turns * self._turn_length
+
     @property
     def _turn_length(self) -> float:
         return LEAP_YEAR if self.kind == YEARLESS else DAY if self.kind == TIME_OF_DAY else 0.0

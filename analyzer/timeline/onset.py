@@ -289,7 +289,8 @@ def _outlived(bundle: Bundle, last: Event) -> str:
         there = _place(beat, bundle)
         if beat.fields.get("what") == "alive" and before(since.moved(0.0), there) is True and since.at and there.at:
             longer = f"{there.at - since.at:.0f} s longer"
-            words += (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {longer}: so long the host's timers and disk still worked")
+            words += (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {longer}: so long the "
+                      "host's timers and disk still worked")
     return words
 
 

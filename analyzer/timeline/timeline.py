@@ -173,9 +173,10 @@ class Timeline:
                 self.zoned[source] = SourceClock(source, kind)
                 self.zoned[source].follow(found)
                 continue
-            self.clock_of(source, found[0][1]).follow(found, begins.get(source, ()))
-            for line, stamp in found[:1] + found[-1:]:
-                self.domain_of(source, stamp, line)
+            clock = self.clock_of(source, found[0][1])
+            clock.follow(found, begins.get(source, ()))
+            for stretch in clock.stretches:
+                self.domain_of(source, found[0][1], stretch.first_line)
 
     def pair(self, source: str, stamp: Stamp, outer: Stamp, basis: str, line: int = 0) -> None:
         """Record that two readings belong to one record: `outer` is what carried the record, or a second clock in it.
@@ -290,8 +291,7 @@ class Timeline:
             text = (stamp or best).text
             return Place(source, line, UTC_DOMAIN, value, text, value, top, UTC_DOMAIN, value, top, UTC_DOMAIN, value)
         clock = self.clock_of(source, best)
-        domain = self.domain_of(source, best, line)
-        value = clock.value(best, line)
+        domain, value = clock.read(best, line)
         alignment = self.aligned.get(domain)
         text = (stamp or best).text
         if alignment is None:

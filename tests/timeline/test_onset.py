@@ -70,8 +70,8 @@ def test_a_death_is_an_onset(tmp_path: Path) -> None:
         HEAD
         + MOVING.format(at="12:10")
         + (
-            "ERROR 03-14 02:12:14 [multiproc_executor.py:300] Worker proc VllmWorker-1 died unexpectedly (exit code: -9), "
-            "shutting down executor.\n"
+            "ERROR 03-14 02:12:14 [multiproc_executor.py:300] Worker proc VllmWorker-1 died unexpectedly "
+            "(exit code: -9), shutting down executor.\n"
         )
     )
     found = onset(tmp_path, server=text)
