@@ -86,7 +86,8 @@ def _opaque(head: bytes) -> bool:
         return False
     sample = head[:4096].replace(b"\0", b"")  # blocks of NUL are what a crash leaves in a log
     control = sum(1 for byte in sample if byte < 9 or 13 < byte < 27 or byte in (28, 29, 30, 31))
-    return bool(sample) and control > 0.1 * len(sample)
+    broken = sample.decode("utf-8", "replace").count("\ufffd")
+    return bool(sample) and (control > 0.1 * len(sample) or (control > 0.02 * len(sample) and broken > 0.05 * len(sample)))
 
 
 def _read_binary(source: Source, parser: BinaryParser, budget: Budget) -> Read:
