@@ -159,14 +159,14 @@ DETECTORS: tuple[Detector, ...] = (
         "-",
     ),
     _row(
-        "IPv4 address", "ip", r"(?<![\w.])(?P<v>(?:\d{1,3}\.){3}\d{1,3})(?![\w]|\.\d|\.[A-Za-z])", ".", keep.not_an_ipv4
-    ),
-    _row(
         "IPv6 address",
         "ip",
         r"(?<![\w:.])(?:[a-z][\w-]{1,15}:)?(?P<v>(?=[0-9A-Fa-f:.]{0,40}:[0-9A-Fa-f:.]{0,40}:)[0-9A-Fa-f:][0-9A-Fa-f:.]{1,44})(?![\w:])",
         ":",
         keep.not_an_ipv6,
+    ),
+    _row(
+        "IPv4 address", "ip", r"(?<![\w.])(?P<v>(?:\d{1,3}\.){3}\d{1,3})(?![\w]|\.\d|\.[A-Za-z])", ".", keep.not_an_ipv4
     ),
     _row(
         "host name with an address in it",

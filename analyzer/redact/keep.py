@@ -284,8 +284,10 @@ def not_an_ipv4(text: str, found: re.Match[str]) -> bool:
     return bool(_VERSION_BEFORE.search(before)) or after[:1] in ("+", "_") or after == "-0"
 
 
-def not_an_ipv6(_text: str, found: re.Match[str]) -> bool:
-    """Times, PCI addresses, scope operators and loopback stay."""
+def not_an_ipv6(text: str, found: re.Match[str]) -> bool:
+    """Times, PCI addresses, scope operators and loopback stay; so does what leads up to a placeholder."""
+    if text.startswith("<ip-", found.end()):
+        return True
     value = found["v"].rstrip(":.") if not found["v"].endswith("::") else found["v"]
     try:
         address = ipaddress.IPv6Address(value)
