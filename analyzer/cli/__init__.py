@@ -10,6 +10,8 @@ import click
 COMMANDS = {
     "analyze": "Rank what went wrong in a folder, archive, file or standard input.",
     "triage": "The same for one pasted text.",
+    "batch": "Many bundles at once: a report each, one table of incidents.",
+    "similar": "Find earlier incidents like this one.",
     "timeline": "All sources merged on one axis of time.",
     "inspect": "What one artifact holds, as its parser sees it.",
     "rules": "Look up, explain and check the rules.",

@@ -27,7 +27,7 @@ def likeness(line: bytes) -> bytes:
     head = _HEAD.match(line)
     if head is None:
         return line
-    return b"%b %b %b" % (head[1] or b"", head[2] or b"", line[head.end():])
+    return b"%b %b %b" % (head[1] or b"", head[2] or b"", line[head.end() :])
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ class Skim:
         for row in rows:
             if not row.passed and not row.patterns:
                 continue
-            text = clip(decode(data[row.start:row.stop]), kept).removesuffix("\r")
+            text = clip(decode(data[row.start : row.stop]), kept).removesuffix("\r")
             found = self._sightseer.found(text, row.patterns) if row.patterns else []
             if not found and not row.passed:
                 continue
@@ -102,7 +102,7 @@ class Skim:
             while True:
                 patterns += wanted[literal]
                 if marks[literal]:
-                    spelling = data[end - lengths[literal]:end]
+                    spelling = data[end - lengths[literal] : end]
                     if spelling in marks[literal]:
                         passed = True
                         told = told or spelling == mark
@@ -140,7 +140,7 @@ class Skim:
 
     def _weed(self, rows: list[_Row], data: bytes) -> None:
         passed = [row for row in rows if row.passed]
-        for position in self._bursts.weed([(row.number, data[row.start:row.stop]) for row in passed]):
+        for position in self._bursts.weed([(row.number, data[row.start : row.stop]) for row in passed]):
             passed[position].passed = False
             passed[position].patterns = ()
 
@@ -148,12 +148,20 @@ class Skim:
         """What was counted but not looked at one by one."""
         told: list[Trouble] = []
         if self._bursts.left_out:
-            told.append(Trouble(self._name, "skipped", f"{self._bursts.left_out} lines repeat, but for time, process id and "
-                                f"client address, what stands there more than {KNOWN} times: the first {KNOWN} and the "
-                                "last of each MiB were analysed"))
+            told.append(
+                Trouble(
+                    self._name,
+                    "skipped",
+                    f"{self._bursts.left_out} lines repeat, but for time, process id and "
+                    f"client address, what stands there more than {KNOWN} times: the first {KNOWN} and the "
+                    "last of each MiB were analysed",
+                )
+            )
         if self.watch.given_up:
             keys = sorted(self._sightseer.patterns.sought[index].key for index in self.watch.given_up)
-            told.append(Trouble(self._name, "skipped", "seen often enough and not counted further: " + ", ".join(keys[:8])))
+            told.append(
+                Trouble(self._name, "skipped", "seen often enough and not counted further: " + ", ".join(keys[:8]))
+            )
         return told
 
 

@@ -56,8 +56,12 @@ class Watch:
             return
         counts = Counter([literal for _, literal in hits])
         noisy = [self.names[index] for index, count in counts.items() if count >= NOISY]
-        new = [name for name in noisy if name in self._patterns and (
-            name not in self._kept or all(map(self._sightseer.enough, self._patterns[name])))]
+        new = [
+            name
+            for name in noisy
+            if name in self._patterns
+            and (name not in self._kept or all(map(self._sightseer.enough, self._patterns[name])))
+        ]
         self._noisy.update(noisy)
         changed = False
         low = data.lower() if new else b""
