@@ -5,6 +5,7 @@ trigger line there is), and redaction. Shapes: vLLM's request logger (`Received 
 `Generated response ID: output: '…'`), SGLang's (`Receive: obj=GenerateReqInput(… text='…'`), OpenAI-style bodies
 (`"messages": [{"role": …, "content": "…"}]`), offline `LLM.generate` loops, access lines of uvicorn.
 """
+# ruff: noqa: E501  (a pattern is read as one line)
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def _closing(text: str, quote: str, at: int) -> int:
 def user_text(text: str) -> list[Stretch]:
     """The stretches of `text` (one record) that users wrote, in order, not overlapping. Linear in its length."""
     if not (
-        "rompt" in text or "equest" in text or "HTTP/" in text or "ontent" in text or "enerated" in text or "_ids" in text
+        "rompt" in text or "equest" in text or "HTTP/" in text or "ontent" in text or "enerated" in text
+        or "_ids" in text
         or "esponse" in text or "Input" in text or "input_" in text or "utput(" in text or "chatcmpl-" in text
         or "system_message" in text or "reasoning" in text or "PROMPT" in text or '"role' in text or "'role" in text
         or "messages" in text or "Receive: obj" in text or "Finish: obj" in text
@@ -94,7 +96,9 @@ def user_text(text: str) -> list[Stretch]:
         end = _closing(text, quote, start)
         if end >= 0 and first and "Received request" in text[:start]:
             # A prompt printed without escapes may hold a quote: it ends where the server's own fields begin.
-            ends = [m.start() - len(quote) for m in _AFTER_PROMPT.finditer(text, end) if text[: m.start()].endswith(quote)]
+            ends = [
+                m.start() - len(quote) for m in _AFTER_PROMPT.finditer(text, end) if text[: m.start()].endswith(quote)
+            ]
             end = max([end, *ends])
         first = False
         if end < 0:
@@ -142,7 +146,7 @@ def _masked(text: str) -> tuple[str, bool]:
 
 
 OPEN_FOR = 200
-"""Lines after an unclosed text that are taken for a part of it while evidence is looked for (redaction goes further)."""
+"""Lines after an unclosed text that are taken for a part of it when evidence is looked for; redaction goes further."""
 
 
 def shielded(lines: Iterable[Line], originals: dict[int, str]) -> Iterator[Line]:

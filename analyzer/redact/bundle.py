@@ -1,4 +1,4 @@
-"""A whole bundle: folder, archive or files in; a folder (or .tar.gz) of redacted texts and the list of replacements out."""
+"""A whole bundle: folder, archive or files in; a folder (or .tar.gz) of texts and a list of replacements out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from parsers.contract import Trouble
 
 LEDGER = "redactions.json"
 PROMISE = (
-    "Best effort: known shapes of secrets, users' text and names were replaced. Look through the result before you share it; "
+    "Best effort: known shapes of secrets, users' text and names were replaced. Look through it before you share it; "
     "docs/safety.md says what this cannot find."
 )
 

@@ -4,6 +4,7 @@ pattern is tried. Every pattern is linear: no quantifier stands inside another, 
 The group `v` is what is replaced. Order is precedence: of two finds that overlap the earlier row's, or the longer
 within a row, is taken.
 """
+# ruff: noqa: E501  (a pattern is read as one line)
 
 from __future__ import annotations
 

@@ -6,239 +6,37 @@ import ipaddress
 import re
 from functools import cache
 
-PLAIN = frozenset(
-    [
-        "none",
-        "null",
-        "false",
-        "true",
-        "nil",
-        "undefined",
-        "n/a",
-        "na",
-        "no",
-        "yes",
-        "off",
-        "on",
-        "auto",
-        "default",
-        "empty",
-        "unset",
-        "missing",
-        "invalid",
-        "required",
-        "redacted",
-        "hidden",
-        "str",
-        "string",
-        "optional",
-        "not",
-        "is",
-        "was",
-        "in",
-        "the",
-        "a",
-        "an",
-        "of",
-        "for",
-        "and",
-        "or",
-        "with",
-        "from",
-        "to",
-        "must",
-        "should",
-        "required.",
-        "error",
-        "failed",
-        "expired",
-        "found",
-        "set",
-        "int",
-        "bool",
-        "bytes",
-        "list",
-        "dict",
-        "object",
-        "value",
-        "env",
-        "file",
-        "path",
-        "key",
-        "token",
-        "secret",
-        "password",
-        "credentials",
-    ]
-)
-COMMON_USERS = frozenset(
-    [
-        "root",
-        "ubuntu",
-        "nobody",
-        "user",
-        "users",
-        "admin",
-        "runner",
-        "vllm",
-        "nvidia",
-        "app",
-        "appuser",
-        "docker",
-        "daemon",
-        "shared",
-        "public",
-        "default",
-        "guest",
-        "linuxbrew",
-        "conda",
-        "jovyan",
-        "coder",
-        "vscode",
-        "ec2-user",
-        "centos",
-        "debian",
-        "fedora",
-        "rocky",
-        "azureuser",
-        "opc",
-        "core",
-        "sglang",
-        "triton",
-        "trtllm",
-        "llm",
-        "model",
-        "models",
-        "server",
-        "service",
-        "www-data",
-        "systemd",
-        "messagebus",
-        "syslog",
-        "triton-server",
-        "worker",
-        "node",
-        "dev",
-        "test",
-        "home",
-        "work",
-        "builder",
-        "build",
-        "python",
-        "nonroot",
-        "ray",
-        "dynamo",
-        "kserve",
-        "data",
-    ]
-)
-COMMON_HOSTS = frozenset(
-    [
-        "localhost",
-        "localhost.localdomain",
-        "kernel",
-        "host",
-        "hostname",
-        "node",
-        "worker",
-        "master",
-        "server",
-        "none",
-        "null",
-        "unknown",
-        "localdomain",
-        "container",
-        "docker",
-        "pod",
-        "ip6-localhost",
-        "kubernetes",
-        "kubernetes.default.svc",
-        "head",
-        "self",
-        "here",
-        "default",
-        "true",
-        "false",
-        "linux",
-        "ubuntu",
-        "debian",
-        "gpu",
-        "vllm",
-        "sglang",
-        "nvidia",
-        "systemd",
-        "version",
-        "runtime",
-        "sha256",
-        "file",
-        "tcp",
-        "http",
-        "https",
-        "ipc",
-        "unix",
-        "inproc",
-        "zmq",
-        "redis",
-        "grpc",
-        "kube-dns.kube-system.svc",
-        "prometheus",
-        "grafana",
-        "etcd",
-        "minio",
-        "proxy",
-        "api",
-    ]
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PLAIN = _words("""
+    a an and auto bool bytes credentials default dict empty env error expired failed false file for found from
+    hidden in int invalid is key list missing must n/a na nil no none not null object of off on optional or
+    password path redacted required required. secret set should str string the to token true undefined unset
+    value was with yes
+""")
+COMMON_USERS = _words("""
+    admin app appuser azureuser build builder centos coder conda core daemon data debian default dev docker
+    dynamo ec2-user fedora guest home jovyan kserve linuxbrew llm messagebus model models nobody node nonroot
+    nvidia opc public python ray rocky root runner server service sglang shared syslog systemd test triton
+    triton-server trtllm ubuntu user users vllm vscode work worker www-data
+""")
+COMMON_HOSTS = _words("""
+    api container debian default docker etcd false file gpu grafana grpc head here host hostname http https
+    inproc ip6-localhost ipc kernel kube-dns.kube-system.svc kubernetes kubernetes.default.svc linux
+    localdomain localhost localhost.localdomain master minio node none null nvidia pod prometheus proxy redis
+    runtime self server sglang sha256 systemd tcp true ubuntu unix unknown version vllm worker zmq
+""")
 _VERSION_BEFORE = re.compile(
     r"(?i:version|driver|firmware|\bfw|vbios|bios|release|cudnn|cublas|cufft|curand|cusolver|cusparse|nvjitlink|nvshmem|cufile|nvtx|nccl|cuda|cupti"
     r"|nvrtc|tensorrt|cutlass|nvidia-[\w-]{2,40}|libnv\w*|cu1\d|\.so|package|wheel|==|>=|<=|~=|!=)[^\n|]{0,24}$|[-_/v~^]$"
 )
-_CODE_ENDINGS = frozenset(
-    [
-        "so",
-        "py",
-        "pyc",
-        "cc",
-        "cpp",
-        "cxx",
-        "cu",
-        "cuh",
-        "hpp",
-        "h",
-        "c",
-        "rs",
-        "go",
-        "js",
-        "ts",
-        "json",
-        "yaml",
-        "yml",
-        "toml",
-        "txt",
-        "log",
-        "sh",
-        "whl",
-        "gz",
-        "tar",
-        "zip",
-        "service",
-        "slice",
-        "scope",
-        "mount",
-        "socket",
-        "timer",
-        "target",
-        "device",
-        "swap",
-        "path",
-        "lock",
-        "bin",
-        "dll",
-        "exe",
-        "md",
-        "html",
-    ]
-)
+_CODE_ENDINGS = _words("""
+    bin c cc cpp cu cuh cxx device dll exe go gz h hpp html js json lock log md mount path py pyc rs scope
+    service sh slice so socket swap tar target timer toml ts txt whl yaml yml zip
+""")
 
 
 def plain_value(_text: str, found: re.Match[str]) -> bool:

@@ -1,4 +1,5 @@
 """Host and user names, learned where a line says that a word is one, then found wherever they stand."""
+# ruff: noqa: E501  (a pattern is read as one line)
 
 from __future__ import annotations
 

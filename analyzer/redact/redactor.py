@@ -12,6 +12,7 @@ from analyzer.intake.user_text import LONGEST_OPEN, RECORD, user_text
 from analyzer.redact import keep
 from analyzer.redact.detectors import DETECTORS
 from analyzer.redact.names import HOSTS, PODS, USERS, Names
+from analyzer.redact.pieces import records, shell
 from analyzer.redact.vault import PLACEHOLDER, Vault
 
 _ANSI = re.compile(
@@ -28,7 +29,8 @@ _RICH_LOCAL = re.compile(r"\s{0,40}[│|][\s│|]{1,80}[\w.]{1,80}\s{0,60} = (?P
 _REPR = re.compile(r'"(?:repr|locals?_repr)":\s{0,4}"(?P<v>(?:[^"\\]|\\.){1,65536})"')
 _GDB_STRING = re.compile(r'= 0x[0-9a-f]{1,16} (?:<[^>\n]{1,200}> )?"(?P<v>(?:[^"\\]|\\.){4,65536})"')
 _PLAIN_LOCAL = re.compile(
-    r"(?:-?\d[\d._e+-]{0,30}|None|True|False|null|true|false|\.\.\.|[(\[{][)\]}]|<[\w.]{1,120}(?: object)? at 0x[0-9a-f]{1,16}>)$"
+    r"(?:-?\d[\d._e+-]{0,30}|None|True|False|null|true|false|\.\.\.|[(\[{][)\]}]"
+    r"|<[\w.]{1,120}(?: object)? at 0x[0-9a-f]{1,16}>)$"
 )
 _SECRET_KEY = re.compile(
     r"(?i:.{0,60}(?:api[_-]?keys?|passw(?:or)?d|passphrase|secret|credential|private[_-]?key|access[_-]?key(?:[_-]?id)?|cookie|authorization)"
@@ -40,7 +42,6 @@ _PROMPT_KEY = re.compile(
 )
 _IDS_KEY = re.compile(r"(?i:(?:prompt_|output_)?token_ids|input_ids|output_ids)")
 _DATA_URI = re.compile(r"data:[\w/+.-]{3,60};base64,(?P<v>[A-Za-z0-9+/=]{8,})")
-_CRI = re.compile(r"\S{20,40} (?:stdout|stderr) (?P<tag>[FP]) ")
 JSON_LIMIT = 1 << 20
 JSON_DEPTH = 4
 AHEAD = 400
@@ -79,7 +80,7 @@ class Redactor:
         """As many lines as came in (without line ends), redacted. `artifact` is what the ledger calls the text."""
         state = _State()
         number = 0
-        for record in _records(plain(line) for line in lines):
+        for record in records(plain(line) for line in lines):
             if len(record) == 1:
                 yield self._line(record[0], artifact, number + 1, state)
             else:
@@ -236,12 +237,12 @@ class Redactor:
 
     def _partials(self, record: list[str], artifact: str, number: int, state: _State) -> Iterator[str]:
         """A record that docker (16 KiB) or a CRI runtime cut: redacted as a whole, put back line for line."""
-        shells = [_shell(line) for line in record]
-        payloads = [shell[1] for shell in shells]
+        shells = [shell(line) for line in record]
+        payloads = [one[1] for one in shells]
         whole = "".join(one.rstrip("\n") for one in payloads)
         found = _without_overlap(_beside_placeholders(whole, self._found(whole, state)))
         begin = 0
-        for index, (shell, payload) in enumerate(zip(shells, payloads, strict=True)):
+        for index, (wrap, payload) in enumerate(zip(shells, payloads, strict=True)):
             body = payload.rstrip("\n")
             end = begin + len(body)
             out, at = [], begin
@@ -254,7 +255,7 @@ class Redactor:
                     out.append(self._put(value, one, artifact, number + index))
                 at = min(one.end, end)
             out.append(whole[at:end])
-            yield shell[0]("".join(out) + payload[len(body) :])
+            yield wrap[0]("".join(out) + payload[len(body) :])
             begin = end
 
 
@@ -353,60 +354,6 @@ def _without_overlap(found: list[Found]) -> list[Found]:
         if (at == 0 or kept[at - 1].end <= one.start) and (at == len(kept) or kept[at].start >= one.end):
             kept.insert(at, one)
     return kept
-
-
-def _shell(line: str) -> tuple[Any, str]:
-    """(a function that wraps a payload as `line` was wrapped, the payload)."""
-    if line.startswith("{"):
-        record = json.loads(line)
-        return (
-            lambda payload: json.dumps({**record, "log": payload}, ensure_ascii=False, separators=(",", ":"))
-        ), record["log"]
-    found = _CRI.match(line)
-    prefix = line[: found.end()] if found else ""
-    return (lambda payload: prefix + payload), line[len(prefix) :]
-
-
-def _is_partial(line: str) -> bool:
-    if line.startswith("{") and '"log"' in line[:4096]:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            return False
-        return (
-            isinstance(record, dict)
-            and isinstance(record.get("log"), str)
-            and not record["log"].endswith("\n")
-            and len(record["log"]) >= 512
-        )
-    found = _CRI.match(line)
-    return found is not None and found["tag"] == "P"
-
-
-def _same_transport(first: str, line: str) -> bool:
-    if first.startswith("{"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            return False
-        return isinstance(record, dict) and isinstance(record.get("log"), str)
-    return _CRI.match(line) is not None
-
-
-def _records(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lines, with the pieces of a record that its transport cut together. At most 256 pieces are held."""
-    held: list[str] = []
-    for line in lines:
-        if held and not _same_transport(held[0], line):
-            yield from ([one] for one in held) if len(held) == 1 else [held]
-            held = []
-        held.append(line)
-        if _is_partial(line) and len(held) < 256:
-            continue
-        yield held
-        held = []
-    if held:
-        yield held
 
 
 def redact_text(text: str) -> str:

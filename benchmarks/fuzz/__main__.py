@@ -82,8 +82,19 @@ def _guided(name: str, seconds: float, corpus: Path) -> int:
     target = TARGETS[name]
     for number, seed in enumerate(_seeds(target.seeds, target.largest)):
         (corpus / f"seed-{number:03d}").write_bytes(seed)
-    atheris.Setup([sys.argv[0], str(corpus), f"-artifact_prefix={corpus}/", f"-max_total_time={seconds:.0f}", f"-max_len={target.largest}",
-                   "-rss_limit_mb=2048", "-timeout=30", "-print_final_stats=1"], lambda data: timed(target, data))
+    atheris.Setup(
+        [
+            sys.argv[0],
+            str(corpus),
+            f"-artifact_prefix={corpus}/",
+            f"-max_total_time={seconds:.0f}",
+            f"-max_len={target.largest}",
+            "-rss_limit_mb=2048",
+            "-timeout=30",
+            "-print_final_stats=1",
+        ],
+        lambda data: timed(target, data),
+    )
     atheris.Fuzz()
     return 0
 
@@ -102,7 +113,11 @@ def main() -> int:
         name = options.targets[0]
         corpus = options.corpus / name
         corpus.mkdir(parents=True, exist_ok=True)
-        return _guided(name, options.seconds, corpus) if options.here == "guided" else _at_random(name, options.seconds, corpus, options.seed)
+        return (
+            _guided(name, options.seconds, corpus)
+            if options.here == "guided"
+            else _at_random(name, options.seconds, corpus, options.seed)
+        )
     from benchmarks.fuzz.targets import TARGETS
 
     try:
@@ -113,8 +128,22 @@ def main() -> int:
         way = "random"
     failed = []
     for name in options.targets or TARGETS:
-        ended = subprocess.run([sys.executable, "-m", "benchmarks.fuzz", name, "--seconds", str(options.seconds), "--corpus",
-                                str(options.corpus), "--seed", str(options.seed), "--here", way])
+        ended = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.fuzz",
+                name,
+                "--seconds",
+                str(options.seconds),
+                "--corpus",
+                str(options.corpus),
+                "--seed",
+                str(options.seed),
+                "--here",
+                way,
+            ]
+        )
         if ended.returncode:
             failed.append(name)
     print("failed: " + ", ".join(failed) if failed else "no target failed")

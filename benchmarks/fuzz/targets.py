@@ -9,6 +9,7 @@ import io
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,20 +85,16 @@ def rules(data: bytes) -> None:
     """The loader of rule files: a rule, or a list of faults."""
     from analyzer.reasoning.rulebook import RuleFault, read_rule
 
-    try:
+    with suppress(RuleFault):
         read_rule(data, Path("fuzz.toml"))
-    except RuleFault:
-        pass
 
 
 def pickles(data: bytes) -> None:
     """The gate in front of flight recorder pickles."""
     from parsers.flight_recorder import PickleRefusedError, load_plain
 
-    try:
+    with suppress(PickleRefusedError):
         load_plain(data)
-    except PickleRefusedError:
-        pass
 
 
 def _binary(name: str) -> Callable[[bytes], None]:

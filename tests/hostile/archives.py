@@ -51,10 +51,17 @@ def n01(folder: Path) -> None:
 
 def n02(folder: Path) -> None:
     """Links of every kind: out of the archive, in a chain, in a loop, hard to soft."""
-    links = [("out", tarfile.SYMTYPE, "/etc/passwd"), ("chain", tarfile.SYMTYPE, "out"), ("hard", tarfile.LNKTYPE, "out"),
-             ("loop-a", tarfile.SYMTYPE, "loop-b"), ("loop-b", tarfile.SYMTYPE, "loop-a"), ("gone", tarfile.LNKTYPE, "nowhere")]
-    (folder / "links.tar").write_bytes(tar_of([
-        *(_member(name, type=kind, linkname=target) for name, kind, target in links), _member("ok.txt")]))
+    links = [
+        ("out", tarfile.SYMTYPE, "/etc/passwd"),
+        ("chain", tarfile.SYMTYPE, "out"),
+        ("hard", tarfile.LNKTYPE, "out"),
+        ("loop-a", tarfile.SYMTYPE, "loop-b"),
+        ("loop-b", tarfile.SYMTYPE, "loop-a"),
+        ("gone", tarfile.LNKTYPE, "nowhere"),
+    ]
+    (folder / "links.tar").write_bytes(
+        tar_of([*(_member(name, type=kind, linkname=target) for name, kind, target in links), _member("ok.txt")])
+    )
 
 
 def n03(folder: Path) -> None:
@@ -64,8 +71,14 @@ def n03(folder: Path) -> None:
     big = b"\x80" + (1 << 40).to_bytes(11, "big")
     sparse[386:410] = big + b"00000000000\0"  # one extent of no bytes at the very end
     sparse[483:495] = big
-    others = tar_of([_member("dev", type=tarfile.CHRTYPE), _member("pipe", type=tarfile.FIFOTYPE),
-                     _member("shut", type=tarfile.DIRTYPE, mode=0), _member("ok.txt")])
+    others = tar_of(
+        [
+            _member("dev", type=tarfile.CHRTYPE),
+            _member("pipe", type=tarfile.FIFOTYPE),
+            _member("shut", type=tarfile.DIRTYPE, mode=0),
+            _member("ok.txt"),
+        ]
+    )
     (folder / "special.tar").write_bytes(_checked(sparse) + others)
 
 
@@ -80,7 +93,9 @@ def n04(folder: Path) -> None:
 def n05(folder: Path) -> None:
     """A download that stopped: a .tar.gz cut in the middle of its last member."""
     noise = b"".join(b"[ %d.000000] pcieport 0000:00:%02x.0: probing %d\n" % (i, i % 32, i * i) for i in range(60_000))
-    (folder / "cut.tar.gz").write_bytes(gzip.compress(tar_of([_member("ok.txt"), _member("dmesg.txt", noise)]))[:-40_000])
+    (folder / "cut.tar.gz").write_bytes(
+        gzip.compress(tar_of([_member("ok.txt"), _member("dmesg.txt", noise)]))[:-40_000]
+    )
 
 
 def n06(folder: Path) -> None:
@@ -182,7 +197,9 @@ def n12(folder: Path) -> None:
 def n13(folder: Path) -> None:
     """Three gzip members, then garbage."""
     third = XID.encode().splitlines(keepends=True)
-    (folder / "rotated.gz").write_bytes(b"".join(gzip.compress(one) for one in third) + b"\x1f\x8bgarbage that is no member")
+    (folder / "rotated.gz").write_bytes(
+        b"".join(gzip.compress(one) for one in third) + b"\x1f\x8bgarbage that is no member"
+    )
 
 
 def n14(folder: Path) -> None:

@@ -28,27 +28,53 @@ def n32(folder: Path) -> None:
 
 
 def _elf(**fields: int) -> bytes:
-    values = {"e_type": 4, "e_machine": 190, "e_version": 1, "e_entry": 0, "e_phoff": 0, "e_shoff": 64, "e_flags": 0, "e_ehsize": 64,
-              "e_phentsize": 56, "e_phnum": 0, "e_shentsize": 64, "e_shnum": 4, "e_shstrndx": 1, **fields}
+    values = {
+        "e_type": 4,
+        "e_machine": 190,
+        "e_version": 1,
+        "e_entry": 0,
+        "e_phoff": 0,
+        "e_shoff": 64,
+        "e_flags": 0,
+        "e_ehsize": 64,
+        "e_phentsize": 56,
+        "e_phnum": 0,
+        "e_shentsize": 64,
+        "e_shnum": 4,
+        "e_shstrndx": 1,
+        **fields,
+    }
     ident = b"\x7fELF\x02\x01\x01\x33\x07" + bytes(7)
     return ident + struct.pack("<HHIQQQIHHHHHH", *values.values())
 
 
-def _section(name: int = 0, kind: int = 1, flags: int = 0, offset: int = 0, size: int = 0, link: int = 0, entsize: int = 0) -> bytes:
+def _section(
+    name: int = 0, kind: int = 1, flags: int = 0, offset: int = 0, size: int = 0, link: int = 0, entsize: int = 0
+) -> bytes:
     return struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, offset, size, link, 0, 1, entsize)
 
 
 def n33(folder: Path) -> None:
     """ELF headers that lie about their tables."""
-    tables = _section() + _section(1, 3, 0, 64, 1 << 60) + _section(5, 1, 0, 1 << 61, 1 << 62) + _section(9, 1, 0x800, 64, 64)
+    tables = (
+        _section()
+        + _section(1, 3, 0, 64, 1 << 60)
+        + _section(5, 1, 0, 1 << 61, 1 << 62)
+        + _section(9, 1, 0x800, 64, 64)
+    )
     hostile = {
         "no-size": _elf(e_shentsize=0) + tables,
         "many": _elf(e_shnum=65535) + tables,
         "extended": _elf(e_shnum=0) + _section(size=1 << 60) + tables,
         "names-of-names": _elf(e_shstrndx=65535) + tables,
         "outside": _elf(e_shoff=1 << 62) + tables,
-        "bomb": _elf() + _section() + _section(1, 3, 0, 320, 16) + _section(1, 1, 0x800, 320, 24) + _section()
-        + struct.pack("<IIQQ", 1, 0, 1 << 62, 1) + bytes(64),
+        "bomb": _elf()
+        + _section()
+        + _section(1, 3, 0, 320, 16)
+        + _section(1, 1, 0x800, 320, 24)
+        + _section()
+        + struct.pack("<IIQQ", 1, 0, 1 << 62, 1)
+        + bytes(64),
         "stub": _elf()[:64],
         "magic": b"\x7fELF",
         "host-core": _elf(e_machine=62, e_phnum=65535) + bytes(200),
@@ -67,7 +93,9 @@ def n34(folder: Path, sample: bytes) -> None:
     swapped = bytearray(sample)
     swapped[5] = 2
     (folder / "endian.nvcudmp").write_bytes(swapped)
-    (folder / "unknown-sm.nvcudmp").write_bytes(sample.replace(b"sm_90", b"sm_77").replace(b"sm_120", b"sm_777").replace(b"sm_80", b"sm_70"))
+    (folder / "unknown-sm.nvcudmp").write_bytes(
+        sample.replace(b"sm_90", b"sm_77").replace(b"sm_120", b"sm_777").replace(b"sm_80", b"sm_70")
+    )
 
 
 def n35(folder: Path, sample: bytes) -> None:

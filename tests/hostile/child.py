@@ -73,7 +73,9 @@ def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY) -> End
         report = json.loads(data)
     except ValueError:
         report = None
-    return Ended(os.waitstatus_to_exitcode(status), data, said, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, report)
+    return Ended(
+        os.waitstatus_to_exitcode(status), data, said, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, report
+    )
 
 
 def _in_child(arguments: list[str], cwd: Path, out: Path, err: Path, memory: int | None) -> None:

@@ -1,4 +1,5 @@
 """Small logs with a known answer: `CANARY` lies beside every hostile input, `XID` is what hostile text carries."""
+# ruff: noqa: E501  (log lines are data)
 
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ SERVER = """\
 
 def stats(second: int) -> str:
     """A line of progress."""
-    return (f"(APIServer pid=12) INFO 11-30 20:06:{second % 60:02d} [loggers.py:127] Engine 000: Avg prompt throughput: 4.0 "
-            "tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, "
-            "Prefix cache hit rate: 0.0%\n")
+    return (
+        f"(APIServer pid=12) INFO 11-30 20:06:{second % 60:02d} [loggers.py:127] Engine 000: Avg prompt throughput: 4.0 "
+        "tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, "
+        "Prefix cache hit rate: 0.0%\n"
+    )

@@ -1,4 +1,5 @@
 """Nothing under analysis opens a socket, starts a program, loads code from the input or writes outside the output path."""
+# ruff: noqa: E501  (log lines are data)
 
 from __future__ import annotations
 
@@ -44,8 +45,14 @@ os.write(2, ("\\nSEEN " + json.dumps([code, seen])).encode())
 
 def _watched(arguments: list[str], cwd: Path) -> tuple[int, list[list[str]]]:
     program = f"ROOT = {str(ROOT)!r}\nARGUMENTS = {arguments!r}\n{WATCH}"
-    ended = subprocess.run([sys.executable, "-c", program], cwd=cwd, capture_output=True, timeout=120, text=True,
-                           env={**os.environ, "STUCKWARP_DEBUG": "", "PYTHONDONTWRITEBYTECODE": "1"})
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        capture_output=True,
+        timeout=120,
+        text=True,
+        env={**os.environ, "STUCKWARP_DEBUG": "", "PYTHONDONTWRITEBYTECODE": "1"},
+    )
     assert "SEEN " in ended.stderr, ended.stderr[-2000:]
     code, seen = json.loads(ended.stderr.rsplit("SEEN ", 1)[1])
     return code or 0, seen
@@ -63,19 +70,31 @@ def bundle(tmp_path: Path) -> Path:
     (folder / "server.log").write_text(SERVER + stats(1))
     (folder / "packed.gz").write_bytes(gzip.compress((SERVER + stats(2)).encode()))
     (folder / "pickle_rank_0").write_bytes(b"\x80\x02cposix\nsystem\nX\x0b\0\0\0touch owned\x85R.")
-    (folder / "entities.xml").write_text('<?xml version="1.0"?><!DOCTYPE nvidia_smi_log [<!ENTITY x SYSTEM "http://127.0.0.1:9/x">]>'
-                                         "<nvidia_smi_log><driver_version>&x;</driver_version></nvidia_smi_log>")
-    (folder / "core.nvcudmp").write_bytes(lzma.decompress((ROOT / "fixtures" / "cuda_core" / "trap.nvcudmp.xz").read_bytes()))
+    (folder / "entities.xml").write_text(
+        '<?xml version="1.0"?><!DOCTYPE nvidia_smi_log [<!ENTITY x SYSTEM "http://127.0.0.1:9/x">]>'
+        "<nvidia_smi_log><driver_version>&x;</driver_version></nvidia_smi_log>"
+    )
+    (folder / "core.nvcudmp").write_bytes(
+        lzma.decompress((ROOT / "fixtures" / "cuda_core" / "trap.nvcudmp.xz").read_bytes())
+    )
     with zipfile.ZipFile(folder / "more.zip", "w") as archive:
         archive.writestr("../../outside.txt", XID)
     return folder
 
 
-@pytest.mark.parametrize("arguments", [
-    ["analyze", "bundle", "--format", "json"], ["analyze", "bundle", "--full"], ["analyze", "bundle", "--format", "html"],
-    ["triage", "bundle/dmesg.txt"], ["timeline", "bundle", "--format", "chrome"], ["inspect", "bundle/core.nvcudmp", "--format", "json"],
-    ["rules", "explain", "gpu-fallen-off-bus", "bundle"],
-], ids=lambda one: "-".join(part for part in one if "/" not in part))
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["analyze", "bundle", "--format", "json"],
+        ["analyze", "bundle", "--full"],
+        ["analyze", "bundle", "--format", "html"],
+        ["triage", "bundle/dmesg.txt"],
+        ["timeline", "bundle", "--format", "chrome"],
+        ["inspect", "bundle/core.nvcudmp", "--format", "json"],
+        ["rules", "explain", "gpu-fallen-off-bus", "bundle"],
+    ],
+    ids=lambda one: "-".join(part for part in one if "/" not in part),
+)
 def test_nothing_leaves_the_process(arguments: list[str], bundle: Path, tmp_path: Path) -> None:
     code, seen = _watched(arguments, tmp_path)
     assert code in (0, 1, 2, 3)
@@ -93,5 +112,7 @@ def test_only_the_output_is_written(bundle: Path, tmp_path: Path) -> None:
 def test_redaction_writes_only_below_its_output(bundle: Path, tmp_path: Path) -> None:
     code, seen = _watched(["redact", "bundle", "-o", "shared"], tmp_path)
     assert code in (0, 3)
-    assert all("shared" in what or event == "shutil.rmtree" for event, what in seen), [one for one in seen if "shared" not in one[1]]
+    assert all("shared" in what or event == "shutil.rmtree" for event, what in seen), [
+        one for one in seen if "shared" not in one[1]
+    ]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle", "shared"]

@@ -1,4 +1,5 @@
 """N37: what a log line carries acts in no output, on the whole way from the file to the text that is printed."""
+# ruff: noqa: E501  (log lines are data)
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ POISON = (
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html", "slack"])
 @pytest.mark.parametrize("options", [[], ["--no-redact"]], ids=["default", "raw"])
 def test_poisoned_lines_are_inert(form: str, options: list[str], tmp_path: Path) -> None:
-    poisoned = XID.replace("GPU has fallen", f"GPU has fallen{POISON} GPU has fallen").replace("name=python3", f"name=py{POISON}thon")
+    poisoned = XID.replace("GPU has fallen", f"GPU has fallen{POISON} GPU has fallen").replace(
+        "name=python3", f"name=py{POISON}thon"
+    )
     (tmp_path / "dmesg.txt").write_text(poisoned + XID)
     (tmp_path / f"n{POISON[-30:].replace('/', '_')}.txt").write_text(XID.replace("0000:41", "0000:42"))
     ended = run_cli(["analyze", ".", "--format", form, *options, *(["--full"] if form == "text" else [])], tmp_path)
@@ -29,7 +32,9 @@ def test_poisoned_lines_are_inert(form: str, options: list[str], tmp_path: Path)
     for active in ("\x1b", "\x07", "\x9b", "\u202e", "\u2066", "\x00"):
         assert active not in text
     if form == "html":
-        assert "<img" not in text and "onerror=alert(1)>" not in text and text.count("<script") == text.count("</script>")
+        assert (
+            "<img" not in text and "onerror=alert(1)>" not in text and text.count("<script") == text.count("</script>")
+        )
     if form == "markdown":
         assert not any(line.startswith("![](") for line in text.splitlines())
     if form == "slack":

@@ -41,8 +41,13 @@ tell_apart = "x"
 """
 
 
-def rule(id: str, pattern: str = "Out of memory: Killed process", sample: str = "Out of memory: Killed process 1", extra: str = "",
-         strength: str = "decisive") -> str:
+def rule(
+    id: str,
+    pattern: str = "Out of memory: Killed process",
+    sample: str = "Out of memory: Killed process 1",
+    extra: str = "",
+    strength: str = "decisive",
+) -> str:
     return RULE.format(id=id, pattern=pattern, sample=sample, extra=extra, strength=strength)
 
 
@@ -57,7 +62,7 @@ PACKS = {
     "two-keys": (rule("x") + '\nid = "y"\n', ""),
     "other-name": (rule("y"), "Name the file after the id"),
     "nested": ("x = " + "[" * 5_000, ""),
-    "not-utf8": ("id = \"\udcff\"", "not valid TOML"),
+    "not-utf8": ('id = "\udcff"', "not valid TOML"),
     "template": (rule("x", extra="about = '''{{7*7}} ${7*7} {self.__class__}'''"), ""),
 }
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.analyze import analyze
-from analyzer.redact import redact_bundle
 from analyzer.reasoning.rulebook import load
+from analyzer.redact import redact_bundle
 
 CASES = sorted((Path(__file__).parents[2] / "fixtures" / "cases").glob("*/*/input"))
 PARTS = 8
@@ -19,7 +19,11 @@ SHARE = 1.0 if os.environ.get("STUCKWARP_ALL_CASES") else 0.12
 
 
 def _chosen() -> list[Path]:
-    return [case for case in CASES if hashlib.sha1(str(case.relative_to(CASES[0].parents[2])).encode()).digest()[0] < 256 * SHARE]
+    return [
+        case
+        for case in CASES
+        if hashlib.sha1(str(case.relative_to(CASES[0].parents[2])).encode()).digest()[0] < 256 * SHARE
+    ]
 
 
 @pytest.mark.skipif(not CASES, reason="there are no cases yet")
@@ -34,4 +38,6 @@ def test_verdict_of_redacted_equals_verdict_of_raw(part: int, tmp_path: Path) ->
             continue  # a binary cannot be redacted: its evidence is gone, and the list says so
         raw, redacted = analyze([str(case)], rulebook), analyze([str(out)], rulebook)
         assert (redacted.verdict, [(h.rule, h.confidence, h.ruled_out) for h in redacted.hypotheses]) == (
-            raw.verdict, [(h.rule, h.confidence, h.ruled_out) for h in raw.hypotheses]), case
+            raw.verdict,
+            [(h.rule, h.confidence, h.ruled_out) for h in raw.hypotheses],
+        ), case

@@ -1,4 +1,5 @@
 """N39: none of the planted secrets survives in what is made to be shared, and what the reader needs does."""
+# ruff: noqa: E501  (log lines are data)
 
 from __future__ import annotations
 
@@ -25,14 +26,43 @@ NVIDIA = "nvapi-" + "qWeRtYuIoP1234567890aSdFgHjKlZxCvBnM"
 GITHUB = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 AWS_ID, AWS_SECRET = "AKIA" + "IOSFODNN7EXAMPL3", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-PEM_BODY = ["MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7Mhgwl3bzgbH", "qlXBvNn8F2yVYVfzJdP1a0sYg8j4Q7qTqk2dZ5y6Xo3wL9nM4rE1uIhK7fC", "c2Vj=="]
+PEM_BODY = [
+    "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7Mhgwl3bzgbH",
+    "qlXBvNn8F2yVYVfzJdP1a0sYg8j4Q7qTqk2dZ5y6Xo3wL9nM4rE1uIhK7fC",
+    "c2Vj==",
+]
 PLANTED = {
-    "token": HF, "openai": OPENAI, "nvidia": NVIDIA, "github": GITHUB, "aws id": AWS_ID, "aws": AWS_SECRET, "jwt": JWT,
-    "pem 1": PEM_BODY[0], "pem 2": PEM_BODY[1], "pem 3": PEM_BODY[2], "uri": "s3cr3tPassw0rd", "option": "optionSecret42", "list": "listSecret-one",
-    "list 2": "listSecret-two", "prompt": "my medical history is", "prompt 2": "Dear doctor", "generated": "you should see a",
-    "local": "local variable text", "e-mail": "jane.doe@acme-corp.com", "ipv4": "10.20.30.41", "ipv6": "2001:db8:85a3::8a2e:370:7334",
-    "mac": "3c:ec:ef:12:34:56", "gpu": "52a3a85d-3c55-ca3a-a955-82c69ed360fc", "serial": "1324021040372", "host": "acme-gpu-node-17",
-    "user": "jdoe42", "env": "envSecretValue9", "json key": "jsonSecretValue7", "ids": "128000, 9906, 1917", "query": "querySecret123", "basic": "dXNlcjpwYXNz",
+    "token": HF,
+    "openai": OPENAI,
+    "nvidia": NVIDIA,
+    "github": GITHUB,
+    "aws id": AWS_ID,
+    "aws": AWS_SECRET,
+    "jwt": JWT,
+    "pem 1": PEM_BODY[0],
+    "pem 2": PEM_BODY[1],
+    "pem 3": PEM_BODY[2],
+    "uri": "s3cr3tPassw0rd",
+    "option": "optionSecret42",
+    "list": "listSecret-one",
+    "list 2": "listSecret-two",
+    "prompt": "my medical history is",
+    "prompt 2": "Dear doctor",
+    "generated": "you should see a",
+    "local": "local variable text",
+    "e-mail": "jane.doe@acme-corp.com",
+    "ipv4": "10.20.30.41",
+    "ipv6": "2001:db8:85a3::8a2e:370:7334",
+    "mac": "3c:ec:ef:12:34:56",
+    "gpu": "52a3a85d-3c55-ca3a-a955-82c69ed360fc",
+    "serial": "1324021040372",
+    "host": "acme-gpu-node-17",
+    "user": "jdoe42",
+    "env": "envSecretValue9",
+    "json key": "jsonSecretValue7",
+    "ids": "128000, 9906, 1917",
+    "query": "querySecret123",
+    "basic": "dXNlcjpwYXNz",
     "fqdn": "db7.prod.internal",
 }
 
@@ -73,13 +103,36 @@ Thread 5077 (idle): "MainThread"
             batch: ["local variable text", 2]
     main (run.py:12)
 """
-KEPT = ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16", "NVRM: Xid (PCI:0000:41:00): 79", "0000:41:00.0",
-        "nvidia-cudnn-cu12==9.10.2.21", "nvidia-curand-cu12 10.3.9.90", "NVIDIA H100 80GB HBM3", "eos_token", "127.0.0.1:8000", "0.0.0.0",
-        "at::native::vectorized_gather_kernel<16, long>", "Driver Version: 570.124.06", "max_tokens=16", "20:04:27", "libcudart.so.12@libcudart.so.12")
-NEEDED = "\n".join([
-    "kernel cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16 on 0000:41:00.0", "nvidia-cudnn-cu12==9.10.2.21",
-    "nvidia-curand-cu12 10.3.9.90", "GPU 0: NVIDIA H100 80GB HBM3", "eos_token: '</s>', max_tokens=16, token=None, api_key: None", "http://127.0.0.1:8000 0.0.0.0",
-    "at::native::vectorized_gather_kernel<16, long>(char*, char*)", "Driver Version: 570.124.06 at 20:04:27", "libcudart.so.12@libcudart.so.12", ""])
+KEPT = (
+    "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16",
+    "NVRM: Xid (PCI:0000:41:00): 79",
+    "0000:41:00.0",
+    "nvidia-cudnn-cu12==9.10.2.21",
+    "nvidia-curand-cu12 10.3.9.90",
+    "NVIDIA H100 80GB HBM3",
+    "eos_token",
+    "127.0.0.1:8000",
+    "0.0.0.0",
+    "at::native::vectorized_gather_kernel<16, long>",
+    "Driver Version: 570.124.06",
+    "max_tokens=16",
+    "20:04:27",
+    "libcudart.so.12@libcudart.so.12",
+)
+NEEDED = "\n".join(
+    [
+        "kernel cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16 on 0000:41:00.0",
+        "nvidia-cudnn-cu12==9.10.2.21",
+        "nvidia-curand-cu12 10.3.9.90",
+        "GPU 0: NVIDIA H100 80GB HBM3",
+        "eos_token: '</s>', max_tokens=16, token=None, api_key: None",
+        "http://127.0.0.1:8000 0.0.0.0",
+        "at::native::vectorized_gather_kernel<16, long>(char*, char*)",
+        "Driver Version: 570.124.06 at 20:04:27",
+        "libcudart.so.12@libcudart.so.12",
+        "",
+    ]
+)
 
 
 def _bundle(folder: Path) -> None:
@@ -89,16 +142,29 @@ def _bundle(folder: Path) -> None:
     (folder / "pyspy.txt").write_text(PYSPY)
     (folder / "core.bin").write_bytes(bytes(range(32)) * 40)
     cut = f"{'-' * 16_375}{HF[:9]}"
-    (folder / "docker.json").write_text("".join(
-        json.dumps({"log": piece, "stream": "stdout", "time": "2026-11-30T20:04:27.000000001Z"}) + "\n" for piece in (cut, HF[9:] + " end\n")))
+    (folder / "docker.json").write_text(
+        "".join(
+            json.dumps({"log": piece, "stream": "stdout", "time": "2026-11-30T20:04:27.000000001Z"}) + "\n"
+            for piece in (cut, HF[9:] + " end\n")
+        )
+    )
     coloured = f"{OPENAI[:9]}\x1b[31m{OPENAI[9:]}\x1b[0m and {NVIDIA[:12]}\u200b{NVIDIA[12:]}\n"
     (folder / "coloured.log").write_text(coloured)
-    (folder / "cri.log").write_text(f"2026-11-30T20:04:27.000000001Z stdout P x {GITHUB[:10]}\n2026-11-30T20:04:27.000000002Z stdout F {GITHUB[10:]} y\n")
+    (folder / "cri.log").write_text(
+        f"2026-11-30T20:04:27.000000001Z stdout P x {GITHUB[:10]}\n2026-11-30T20:04:27.000000002Z stdout F {GITHUB[10:]} y\n"
+    )
 
 
 def _leaks(text: str) -> list[str]:
-    pieces = {**PLANTED, "cut hf": HF[9:], "cut hf head": HF[:9], "cut gh": GITHUB[10:], "cut gh head": GITHUB[:10],
-              "cut sk": OPENAI[9:], "cut nv": NVIDIA[12:]}
+    pieces = {
+        **PLANTED,
+        "cut hf": HF[9:],
+        "cut hf head": HF[:9],
+        "cut gh": GITHUB[10:],
+        "cut gh head": GITHUB[:10],
+        "cut sk": OPENAI[9:],
+        "cut nv": NVIDIA[12:],
+    }
     return [name for name, secret in pieces.items() if secret in text]
 
 
@@ -189,7 +255,9 @@ def test_a_report_keeps_its_verdict_scores_and_places(tmp_path: Path) -> None:
     report = analyze([str(tmp_path / "bundle")])
     shared = redact_report(report)
     assert (shared.verdict, [(h.rule, h.score, h.confidence) for h in shared.hypotheses]) == (
-        report.verdict, [(h.rule, h.score, h.confidence) for h in report.hypotheses])
+        report.verdict,
+        [(h.rule, h.score, h.confidence) for h in report.hypotheses],
+    )
     assert XID_RULE in [h.rule for h in shared.hypotheses]
     assert not _leaks(render(shared, "json"))
     places = [[(e.source.line, e.source.offset) for e in h.evidence_for if e.source] for h in report.hypotheses]
@@ -221,10 +289,22 @@ def test_planted_log_is_stable_under_a_second_redaction() -> None:
 def test_long_lines_are_redacted_in_linear_time() -> None:
     import time
 
-    for text in ("=" * 200_000, "a" * 200_000, "a." * 100_000, "a@" * 100_000, "key=" * 50_000, "-----BEGIN A KEY-----" * 5_000,
-                 "prompt: '" * 20_000, "\\" * 200_000, "1." * 100_000, ":" * 200_000, "eyJ" * 60_000, "://" * 60_000, " " * 200_000, "[" * 100_000):
+    for text in (
+        "=" * 200_000,
+        "a" * 200_000,
+        "a." * 100_000,
+        "a@" * 100_000,
+        "key=" * 50_000,
+        "-----BEGIN A KEY-----" * 5_000,
+        "prompt: '" * 20_000,
+        "\\" * 200_000,
+        "1." * 100_000,
+        ":" * 200_000,
+        "eyJ" * 60_000,
+        "://" * 60_000,
+        " " * 200_000,
+        "[" * 100_000,
+    ):
         began = time.process_time()
         redact_text(text)
         assert time.process_time() - began < 4, text[:12]
-
-

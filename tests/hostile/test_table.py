@@ -4,6 +4,7 @@ What holds for every row: a documented exit code, no traceback, time and memory 
 as they were, the log beside it still read and ranked, and a note that names the source that could not be read.
 N39 (secrets) is in `test_secrets.py`, N40 (rules, forged evidence) in `test_forged.py`.
 """
+# ruff: noqa: E501  (log lines are data)
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def _artifacts(ended: Ended) -> dict[str, dict[str, object]]:
 
 def _quotes(ended: Ended, rule: str) -> list[dict[str, object]]:
     assert ended.report is not None
-    return [e["source"] for h in ended.report["hypotheses"] if h["rule"] == rule for e in h["evidence_for"] if e["source"]]
+    return [
+        e["source"] for h in ended.report["hypotheses"] if h["rule"] == rule for e in h["evidence_for"] if e["source"]
+    ]
 
 
 def _names_are_inert(ended: Ended, folder: Path) -> None:
@@ -81,7 +84,9 @@ def _counted_once(ended: Ended, folder: Path) -> None:
     assert ended.report is not None
     for one in ended.report["hypotheses"]:
         if one["rule"] == XID_RULE:
-            assert all(e["count"] <= 2 for e in one["evidence_for"]), [(e["clause"], e["count"]) for e in one["evidence_for"]]
+            assert all(e["count"] <= 2 for e in one["evidence_for"]), [
+                (e["clause"], e["count"]) for e in one["evidence_for"]
+            ]
 
 
 def _nothing_ran(ended: Ended, folder: Path) -> None:
@@ -106,11 +111,25 @@ ROWS = [
     Row("N09", archives.n09, [("window.zst", ""), ("dictionary.xz", "limit")]),
     Row("N10", archives.n10, [("same", "limit"), ("many", "limit")], (XID_RULE,), _million),
     Row("N11", archives.n11, [], (XID_RULE,)),
-    Row("N12", archives.n12, [("encrypted.zip", "unsupported"), ("ppmd.zip", "unsupported"), ("aes.zip", "unsupported"),
-                              ("a.7z", "unsupported"), ("a.rar", "unsupported")]),
+    Row(
+        "N12",
+        archives.n12,
+        [
+            ("encrypted.zip", "unsupported"),
+            ("ppmd.zip", "unsupported"),
+            ("aes.zip", "unsupported"),
+            ("a.7z", "unsupported"),
+            ("a.rar", "unsupported"),
+        ],
+    ),
     Row("N13", archives.n13, [("rotated", "corrupt")], (XID_RULE,)),
-    Row("N14", archives.n14, [("outside", "skipped"), ("pipe", "skipped"), ("socket", "skipped"), ("loop", "unreadable")],
-        (XID_RULE,), _no_passwd),
+    Row(
+        "N14",
+        archives.n14,
+        [("outside", "skipped"), ("pipe", "skipped"), ("socket", "skipped"), ("loop", "unreadable")],
+        (XID_RULE,),
+        _no_passwd,
+    ),
     Row("N15", texts.n15, [("endless.log", "limit")], (XID_RULE,)),
     Row("N16", texts.n16, [], (XID_RULE,), _three_gpus),
     Row("N17", texts.n17, [], (XID_RULE,), _three_gpus),
@@ -160,7 +179,8 @@ def test_hostile_input(row: Row, tmp_path: Path) -> None:
     notes = ended.notes()
     for name, tag in row.tags:
         assert any(name in source and tag in noted for source, noted, _text in notes) or (
-            not tag and any(name in path for path in _artifacts(ended))), (name, tag, notes[:20])
+            not tag and any(name in path for path in _artifacts(ended))
+        ), (name, tag, notes[:20])
     for rule in row.rules:
         assert rule in ended.rules(), (rule, ended.rules(), notes[:10])
     if row.own is not None:
