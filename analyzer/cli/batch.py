@@ -92,8 +92,8 @@ def command(
             raise click.ClickException(str(problem)) from problem
     rows, new = store.finish()
     note(
-        f"{len(found)} bundles, {len(tasks)} analysed now, {len(found) - len(tasks)} known already or the same as another; "
-        f"{sum(1 for row in rows if row.broken)} could not be analysed. "
+        f"{len(found)} bundles, {len(tasks)} analysed now, {len(found) - len(tasks)} known already or the same as "
+        f"another; {sum(1 for row in rows if row.broken)} could not be analysed. "
         f"Results: {out}/incidents.jsonl, {out}/fleet.sqlite"
     )
     click.echo(render_table(rows, new, format_))

@@ -20,7 +20,7 @@ _KERNEL = re.compile(
     r"\b((?:\w{2,60}::){1,6}\w{2,80}|\w{0,60}(?:sm\d{2,3}|kernel|Kernel|fmha|gemm)\w{0,80})\s{0,2}[<(]"
 )
 _FRAME = re.compile(
-    r"^\s{2,12}(?:Thread 0x|File \"[^\"\n]{1,300}\", line \d+, in (\w{1,80})|([A-Za-z_]\w{2,80}) \([^()\n]{1,200}:\d+\))",
+    r"^\s{2,12}(?:File \"[^\"\n]{1,300}\", line \d+, in (\w{1,80})|([A-Za-z_]\w{2,80}) \([^()\n]{1,200}:\d+\))",
     re.M,
 )
 MOST = 6

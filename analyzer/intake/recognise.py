@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from analyzer.intake import exports, paste
 from analyzer.intake.budget import Budget
@@ -20,7 +21,15 @@ LOGS = ("server_log", "kernel_log", "collective", "fabric")
 
 def text_parsers(parsers: Iterable[Parser] | None = None) -> list[TextParser]:
     """The parsers that read lines."""
-    return [one for one in (discover() if parsers is None else parsers) if isinstance(one, TextParser)]
+    if parsers is None:
+        return list(_all_text_parsers())
+    return [one for one in parsers if isinstance(one, TextParser)]
+
+
+@cache
+def _all_text_parsers() -> tuple[TextParser, ...]:
+    # Telling a protocol is slow, and this is asked for every line of a paste.
+    return tuple(one for one in discover() if isinstance(one, TextParser))
 
 
 def binary_parser(head: bytes) -> BinaryParser | None:

@@ -7,6 +7,7 @@ and the TOML files are read.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, MutableMapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,11 +42,49 @@ def thaw(path: Path) -> Rulebook:
     from analyzer.reasoning.rulebook import Cause, Rulebook
 
     data = json.loads(path.read_text(encoding="utf-8"))
-    rules = {one["id"]: _rule(one) for one in data["rules"]}
+    rules = Thawing({one["id"]: one for one in data["rules"]})
     causes = {slug: Cause(slug, family, title) for slug, (family, title) in data["causes"].items()}
     literals = {pattern: tuple(one.encode() for one in found) for pattern, found in data["literals"].items()}
     return Rulebook(rules, causes, data["vocabulary"], data["digest"],
-                    {rule_id: f"rules/{rule.phase}/{rule_id}.toml" for rule_id, rule in rules.items()}, literals=literals)
+                    {one["id"]: f"rules/{one['phase']}/{one['id']}.toml" for one in data["rules"]}, literals=literals)
+
+
+class Thawing(MutableMapping[str, Rule]):
+    """Rules by id, each built when it is first asked for: a run asks only for those that may speak (`rank.may_speak`)."""
+
+    def __init__(self, frozen: dict[str, dict[str, Any]]) -> None:
+        self._frozen = frozen
+        self._built: dict[str, Rule | None] = dict.fromkeys(frozen)
+
+    def __getitem__(self, name: str) -> Rule:
+        rule = self._built[name]
+        if rule is None:
+            rule = self._built[name] = _rule(self._frozen[name])
+        return rule
+
+    def __setitem__(self, name: str, rule: Rule) -> None:
+        self._built[name] = rule
+        self._frozen.pop(name, None)
+
+    def __delitem__(self, name: str) -> None:
+        del self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._built)
+
+    def __len__(self) -> int:
+        return len(self._built)
+
+    def is_frozen(self, name: str) -> bool:
+        """Whether the rule was not built yet."""
+        return self._built[name] is None
+
+    def clauses(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(side, clause as frozen) of a rule that was not built yet."""
+        data = self._frozen[name]
+        for side in ("for_", "against"):
+            for clause in data.get(side, ()):
+                yield side, clause
 
 
 def _rule(data: dict[str, Any]) -> Rule:

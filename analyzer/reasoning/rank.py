@@ -13,7 +13,7 @@ from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate
 from analyzer.reasoning.match import findings, gates
 from analyzer.reasoning.rule import Rule, Strength
-from analyzer.reasoning.rulebook import Rulebook
+from analyzer.reasoning.rulebook import Asked, Rulebook
 from analyzer.timeline.timeline import Place, before
 
 LEVEL = {"low": 0, "medium": 1, "high": 2}
@@ -133,7 +133,26 @@ def _first(positive: list[Finding]) -> Record | None:
 
 def weigh_all(rulebook: Rulebook, bundle: Bundle) -> list[Candidate]:
     """Every rule that speaks to this input, in no order."""
-    return [c for rule in rulebook.rules.values() if (c := weigh(rule, bundle)) is not None]
+    return [candidate for rule_id, openers in rulebook.openers.items() if may_speak(rule_id, openers, bundle)
+            and (candidate := weigh(rulebook.rules[rule_id], bundle)) is not None]
+
+
+def may_speak(rule_id: str, openers: tuple[Asked, ...], bundle: Bundle) -> bool:
+    """Whether anything that one of the rule's `for` clauses names is there at all; if not, its answers need not be
+    worked out (no hypothesis lives on what is not there)."""
+    for one in openers:
+        if one.pattern is not None:
+            if f"{rule_id}/{one.id}" in bundle.sightings:
+                return True
+        elif one.event is not None:
+            if one.event in bundle.by_kind:
+                return True
+        elif one.observed is not None:
+            if one.observed in bundle.observations:
+                return True
+        elif one.fact is None or one.fact in bundle.facts.values:  # an absence may be contradicted, with a record
+            return True
+    return False
 
 
 def one_a_cause(weighed: list[Candidate]) -> list[Candidate]:

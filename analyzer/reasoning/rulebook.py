@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import tomllib
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.reasoning.patterns import PatternSet, Sought
 from analyzer.reasoning.rule import Rule
@@ -36,11 +37,23 @@ class Cause:
     title: str
 
 
+class Asked(NamedTuple):
+    """What a clause asks for, without the rest of it."""
+
+    id: str
+    speaks_for: bool
+    pattern: str | None
+    event: str | None
+    observed: str | None
+    fact: str | None
+    sources: tuple[str, ...]
+
+
 @dataclass
 class Rulebook:
     """Rules by id, causes by slug, vocabulary, and the digest that a report carries."""
 
-    rules: dict[str, Rule]
+    rules: MutableMapping[str, Rule]
     causes: dict[str, Cause]
     vocabulary: dict[str, Any]
     digest: str
@@ -51,11 +64,32 @@ class Rulebook:
     @cached_property
     def patterns(self) -> PatternSet:
         """Every pattern of every clause, and of the symptoms."""
-        sought = [Sought(f"{rule.id}/{clause.id}", clause.pattern, frozenset(clause.sources))
-                  for rule in self.rules.values() for clause in rule.clauses if clause.pattern is not None]
+        sought: list[Sought] = []
+        for rule_id in self.rules:
+            for one in self._clauses(rule_id):
+                if one.pattern is not None:
+                    sought.append(Sought(f"{rule_id}/{one.id}", one.pattern, frozenset(one.sources)))
         sought += [Sought(f"{SYMPTOM}{name}", pattern, frozenset())
                    for name, pattern in self.vocabulary.get("symptoms", {}).items()]
         return PatternSet(sought, self.literals)
+
+    def _clauses(self, rule_id: str) -> Iterator[Asked]:
+        from analyzer.reasoning.prebuilt import Thawing
+
+        if isinstance(self.rules, Thawing) and self.rules.is_frozen(rule_id):
+            for side, one in self.rules.clauses(rule_id):
+                yield Asked(one["id"], side == "for_", one.get("pattern"), one.get("event"), one.get("observed"), one.get("fact"),
+                            tuple(one.get("sources", ())))
+            return
+        rule = self.rules[rule_id]
+        for clause in rule.clauses:
+            yield Asked(clause.id, clause in rule.for_, clause.pattern, clause.event, clause.observed, clause.fact,
+                        tuple(clause.sources))
+
+    @cached_property
+    def openers(self) -> dict[str, tuple[Asked, ...]]:
+        """Rule id -> the `for` clauses with a record behind them. A rule of which none is seen has nothing to say."""
+        return {rule_id: tuple(one for one in self._clauses(rule_id) if one.speaks_for) for rule_id in self.rules}
 
     def cause(self, slug: str) -> Cause:
         """The cause of that slug; one that the vocabulary lacks is named after its slug."""
@@ -116,7 +150,7 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def _take(folder: Path, prefix: str, rules: dict[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]) -> None:
+def _take(folder: Path, prefix: str, rules: MutableMapping[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]) -> None:
     found = sorted(folder.glob("*/*.toml")) + sorted(p for p in folder.glob("*.toml")
                                                      if p.name not in ("causes.toml", "vocabulary.toml"))
     if len(found) > MOST_RULES:
