@@ -1,17 +1,19 @@
-"""Every case of fixtures/cases against all rules; and every clause is missed by some case when it is taken away."""
+"""Every case of fixtures/cases against all rules; and what is taken from a rule is missed by one of its cases: each
+clause, the strength of each decisive clause, each entry of `needs`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analyzer.analyze import Analysis, investigate
-from analyzer.reasoning.cases import case_folders, judge
+from analyzer.reasoning.cases import case_folders, expectation, judge
 from analyzer.reasoning.rank import one_a_cause, weigh
-from analyzer.reasoning.rule import Rule
+from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.reasoning.rulebook import Rulebook, load
 
 CASES = Path(__file__).parent.parent / "fixtures" / "cases"
@@ -42,7 +44,7 @@ def without(rule: Rule, clause_id: str) -> Rule:
         if left:
             needs.append("|".join(left))
 
-    def kept(clauses: list) -> list:  # type: ignore[type-arg]
+    def kept(clauses: list[Clause]) -> list[Clause]:
         return [c.model_copy(update={"after": None if c.after == clause_id else c.after,
                                      "before": None if c.before == clause_id else c.before})
                 for c in clauses if c.id != clause_id]
@@ -51,13 +53,29 @@ def without(rule: Rule, clause_id: str) -> Rule:
     return rule.model_copy(update={"needs": needs, "for_": kept(rule.for_), "against": kept(rule.against), "remedy": remedies})
 
 
-def unnoticed(rule: Rule, analyses: dict[Path, Analysis]) -> Iterator[str]:
-    """Clauses of the rule whose removal turns no case of the rule red."""
-    mine = {folder: analysis for folder, analysis in analyses.items() if folder.parent.name == rule.id}
+def weaker(rule: Rule, clause_id: str) -> Rule:
+    """The rule as if the clause said little."""
+    def lowered(clauses: list[Clause]) -> list[Clause]:
+        return [c.model_copy(update={"strength": Strength.WEAK}) if c.id == clause_id else c for c in clauses]
+
+    return rule.model_copy(update={"for_": lowered(rule.for_), "against": lowered(rule.against)})
+
+
+def mutants(rule: Rule) -> Iterator[tuple[str, Rule]]:
+    """The rule with one thing of it changed, and what."""
     for clause in rule.clauses:
-        mutant = without(rule, clause.id)
-        if not any(judge(folder, _with(analysis, mutant)) for folder, analysis in mine.items()):
-            yield f"{rule.id}/{clause.id}"
+        yield f"{rule.id}/{clause.id} removed", without(rule, clause.id)
+        if clause.strength is Strength.DECISIVE:
+            yield f"{rule.id}/{clause.id} weakened", weaker(rule, clause.id)
+    for need in rule.needs:
+        yield f"{rule.id} no longer needs {need}", rule.model_copy(update={"needs": [n for n in rule.needs if n != need]})
+
+
+def unnoticed(rule: Rule, mine: dict[Path, tuple[Analysis, dict[str, Any]]]) -> Iterator[str]:
+    """Mutants of the rule that turn none of its cases red."""
+    for what, mutant in mutants(rule):
+        if not any(judge(folder, _with(analysis, mutant), expected) for folder, (analysis, expected) in mine.items()):
+            yield what
 
 
 def _with(analysis: Analysis, mutant: Rule) -> Analysis:
@@ -69,5 +87,8 @@ def _with(analysis: Analysis, mutant: Rule) -> Analysis:
 
 
 def test_no_clause_survives_its_own_removal(rulebook: Rulebook, analyses: dict[Path, Analysis]) -> None:
-    survivors = [name for rule in rulebook.rules.values() for name in unnoticed(rule, analyses)]
+    by_rule: dict[str, dict[Path, tuple[Analysis, dict[str, Any]]]] = {}
+    for folder, analysis in analyses.items():
+        by_rule.setdefault(folder.parent.name, {})[folder] = (analysis, expectation(folder))
+    survivors = [what for rule in rulebook.rules.values() for what in unnoticed(rule, by_rule.get(rule.id, {}))]
     assert survivors == []
