@@ -15,6 +15,7 @@ class _Lazy:
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self._source = (pattern, flags)
+        self.pattern = pattern  # as of a compiled one: asking for it must not compile it
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

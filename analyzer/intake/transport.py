@@ -292,8 +292,9 @@ def _constant_prefix(lines: list[str]) -> Transport | None:
         return None
     from analyzer.intake.recognise import text_parser
 
-    before, after = text_parser("\n".join(lines)), text_parser("\n".join(line.removeprefix(prefix) for line in lines))
-    if before is not None or after is None:
+    if text_parser("\n".join(lines)) is not None:
+        return None
+    if text_parser("\n".join(line.removeprefix(prefix) for line in lines)) is None:
         return None
     return Transport("constant prefix", lambda text: Unwrapped(text[len(prefix):]) if text.startswith(prefix) else None)
 
