@@ -49,8 +49,10 @@ def without(rule: Rule, clause_id: str) -> Rule:
                                      "before": None if c.before == clause_id else c.before})
                 for c in clauses if c.id != clause_id]
 
-    remedies = [r.model_copy(update={"verified_by": {k: v for k, v in r.verified_by.items() if v != clause_id}}) for r in rule.remedy]
-    return rule.model_copy(update={"needs": needs, "for_": kept(rule.for_), "against": kept(rule.against), "remedy": remedies})
+    remedies = [r.model_copy(update={"verified_by": {k: v for k, v in r.verified_by.items() if v != clause_id}})
+                for r in rule.remedy]
+    return rule.model_copy(update={"needs": needs, "for_": kept(rule.for_), "against": kept(rule.against),
+                                   "remedy": remedies})
 
 
 def weaker(rule: Rule, clause_id: str) -> Rule:
@@ -68,7 +70,8 @@ def mutants(rule: Rule) -> Iterator[tuple[str, Rule]]:
         if clause.strength is Strength.DECISIVE:
             yield f"{rule.id}/{clause.id} weakened", weaker(rule, clause.id)
     for need in rule.needs:
-        yield f"{rule.id} no longer needs {need}", rule.model_copy(update={"needs": [n for n in rule.needs if n != need]})
+        others = [one for one in rule.needs if one != need]
+        yield f"{rule.id} no longer needs {need}", rule.model_copy(update={"needs": others})
 
 
 def unnoticed(rule: Rule, mine: dict[Path, tuple[Analysis, dict[str, Any]]]) -> Iterator[str]:

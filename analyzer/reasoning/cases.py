@@ -49,9 +49,11 @@ def expectation(folder: Path) -> dict[str, Any]:
 
 
 def judge(folder: Path, analysis: Analysis, expected: dict[str, Any] | None = None) -> list[str]:
-    """What of the case's expectation (read from its folder when not given) does not hold for this analysis, in words."""
+    """What of the case's expectation (`expected`, or read from its folder) does not hold for this analysis."""
+    if expected is None:
+        expected = expectation(folder)
     verdict, _ = decide(analysis.ranked, analysis.bundle, analysis.signs, analysis.troubles)
-    return compare(expectation(folder) if expected is None else expected, verdict, hypotheses_of(analysis), folder.parent.name)
+    return compare(expected, verdict, hypotheses_of(analysis), folder.parent.name)
 
 
 def compare(expected: dict[str, Any], verdict: str, hypotheses: list[Hypothesis], rule_id: str) -> list[str]:
