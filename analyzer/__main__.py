@@ -20,8 +20,10 @@ def main() -> None:
     """Run `stuckwarp`."""
     foreign = _foreign_parsers()
     if foreign is not None:
-        sys.exit(f"stuckwarp cannot start: Python would load another package named 'parsers' ({foreign}) in place of its own.\n"
-                 "Probably the current folder or PYTHONPATH holds one. Run from another folder, or install with pipx.")
+        sys.exit(
+            f"stuckwarp cannot start: Python would load another package named 'parsers' ({foreign}) in place of its own.\n"
+            "Probably the current folder or PYTHONPATH holds one. Run from another folder, or install with pipx."
+        )
     from analyzer.cli import run
 
     run()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from analyzer.intake.budget import Budget
-from analyzer.intake.read import Read, read_source
 from analyzer.intake.duplicates import drop
+from analyzer.intake.read import Read, read_source
 from analyzer.intake.sources import walk
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.facts import collect
@@ -51,12 +51,21 @@ def read(paths: Sequence[str], rulebook: Rulebook, budget: Budget) -> tuple[Bund
     _tie_clocks(timeline, reads)
     drop(reads, sightseer.seen)
     by_kind = _by_kind(reads)
-    bundle = Bundle(reads, by_kind, collect(event for one in reads for event in one.events), sightseer.seen, timeline,
-                    slow_patterns=sightseer.slow, originals={one.path: one.originals for one in reads if one.originals})
+    bundle = Bundle(
+        reads,
+        by_kind,
+        collect(event for one in reads for event in one.events),
+        sightseer.seen,
+        timeline,
+        slow_patterns=sightseer.slow,
+        originals={one.path: one.originals for one in reads if one.originals},
+    )
     observe(bundle)
     troubles += [trouble for one in reads for trouble in one.troubles]
     for key in sorted(sightseer.slow):
-        troubles.append(Trouble("rules", "limit", f"the pattern {key} ran into its time limit and was not used further"))
+        troubles.append(
+            Trouble("rules", "limit", f"the pattern {key} ran into its time limit and was not used further")
+        )
     return bundle, troubles
 
 
@@ -72,11 +81,18 @@ def _tie_clocks(timeline: Timeline, reads: list[Read]) -> None:
     """Align all clocks. A message that stands in two logs is evidence here, though it counts once for every rule."""
     for one in reads:
         for line, inner, outer in one.pairs:
-            timeline.pair(one.path, inner, outer, f"the stamps that {', '.join(one.transports) or 'its transport'} put "
-                                                  "around its lines", line)
+            timeline.pair(
+                one.path,
+                inner,
+                outer,
+                f"the stamps that {', '.join(one.transports) or 'its transport'} put around its lines",
+                line,
+            )
     by_kind = _by_kind(reads)
-    timeline.follow(((event.span, event.stamp) for one in reads for event in one.events if event.stamp is not None),
-                    (event.span for event in by_kind.get("kernel_log.boot", ())))
+    timeline.follow(
+        ((event.span, event.stamp) for one in reads for event in one.events if event.stamp is not None),
+        (event.span for event in by_kind.get("kernel_log.boot", ())),
+    )
     find(timeline, by_kind)
     timeline.align()
 

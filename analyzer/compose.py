@@ -44,10 +44,24 @@ from parsers.span import SourceSpan
 if TYPE_CHECKING:
     from analyzer.analyze import Analysis
 
-ENVIRONMENT = {"gpu": "gpu.name", "sm": "gpu.sm", "driver": "driver.version", "cuda": "cuda.version", "cudnn": "cudnn.version",
-               "vllm": "vllm.version", "sglang": "sglang.version", "flashinfer": "flashinfer.version", "torch": "torch.version",
-               "nccl": "nccl.version", "triton": "triton.version", "model": "model.name", "quantization": "quantization",
-               "os": "os", "kernel": "kernel.version", "python": "python.version"}
+ENVIRONMENT = {
+    "gpu": "gpu.name",
+    "sm": "gpu.sm",
+    "driver": "driver.version",
+    "cuda": "cuda.version",
+    "cudnn": "cudnn.version",
+    "vllm": "vllm.version",
+    "sglang": "sglang.version",
+    "flashinfer": "flashinfer.version",
+    "torch": "torch.version",
+    "nccl": "nccl.version",
+    "triton": "triton.version",
+    "model": "model.name",
+    "quantization": "quantization",
+    "os": "os",
+    "kernel": "kernel.version",
+    "python": "python.version",
+}
 
 
 def quote(span: SourceSpan, text: str) -> Quote:
@@ -56,8 +70,13 @@ def quote(span: SourceSpan, text: str) -> Quote:
         half = (QUOTE_LIMIT - 5) // 2
         text = f"{text[:half]} […] {text[-half:]}"[:QUOTE_LIMIT]
     binary = span.first_line == 0
-    return Quote(artifact=span.source, line=None if binary else span.first_line, last_line=None if binary else span.last_line,
-                 offset=span.start, text=text)
+    return Quote(
+        artifact=span.source,
+        line=None if binary else span.first_line,
+        last_line=None if binary else span.last_line,
+        offset=span.start,
+        text=text,
+    )
 
 
 def time_of(place: Place) -> str | None:
@@ -71,8 +90,15 @@ def moment(record: Record, what: str = "") -> Moment:
     """A record as an instant or an interval."""
     place = record.place
     spread = place.latest - place.earliest if place.earliest is not None and place.latest is not None else None
-    return Moment(time=time_of(place), as_written=place.text, earliest=written(place.earliest), latest=written(place.latest),
-                  uncertainty_s=round(spread, 3) if spread is not None else None, source=quote(record.span, record.text), what=what)
+    return Moment(
+        time=time_of(place),
+        as_written=place.text,
+        earliest=written(place.earliest),
+        latest=written(place.latest),
+        uncertainty_s=round(spread, 3) if spread is not None else None,
+        source=quote(record.span, record.text),
+        what=what,
+    )
 
 
 def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[NextStep]) -> Report:
@@ -83,13 +109,23 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
     hypotheses = hypotheses_of(analysis)
     explained = {(e.source.artifact, e.source.line) for h in hypotheses for e in h.evidence_for if e.source is not None}
     return Report(
-        tool=Tool(version=__version__, rulebook=analysis.rulebook.digest), verdict=verdict, summary=summary,
-        input=", ".join(analysis.paths[:4]), took_s=round(time.monotonic() - analysis.started, 3), hypotheses=hypotheses,
-        symptoms=_symptoms(analysis), next_steps=steps, environment=_environment(bundle), timeline=story(analysis),
+        tool=Tool(version=__version__, rulebook=analysis.rulebook.digest),
+        verdict=verdict,
+        summary=summary,
+        input=", ".join(analysis.paths[:4]),
+        took_s=round(time.monotonic() - analysis.started, 3),
+        hypotheses=hypotheses,
+        symptoms=_symptoms(analysis),
+        next_steps=steps,
+        environment=_environment(bundle),
+        timeline=story(analysis),
         artifacts=[_artifact(read) for read in bundle.reads],
         unexplained=_unexplained(bundle, explained),
-        troubles=[TroubleNote(source=t.source, tag=t.tag, text=t.text, line=t.line, offset=t.offset)
-                  for t in analysis.troubles[:200]])
+        troubles=[
+            TroubleNote(source=t.source, tag=t.tag, text=t.text, line=t.line, offset=t.offset)
+            for t in analysis.troubles[:200]
+        ],
+    )
 
 
 def hypotheses_of(analysis: Analysis) -> list[Hypothesis]:
@@ -104,9 +140,16 @@ def _evidence(finding: Finding) -> list[Evidence]:
         return [Evidence(clause=clause.id, strength=finding.strength.value, statement=says)]
     quoted = []
     for index, record in enumerate(_distinct(finding.records)[:3]):
-        quoted.append(Evidence(clause=clause.id, strength=finding.strength.value, statement=says,
-                               time=time_of(record.place) or record.place.text, source=quote(record.span, record.text),
-                               count=max(finding.count, 1) if index == 0 else 1))
+        quoted.append(
+            Evidence(
+                clause=clause.id,
+                strength=finding.strength.value,
+                statement=says,
+                time=time_of(record.place) or record.place.text,
+                source=quote(record.span, record.text),
+                count=max(finding.count, 1) if index == 0 else 1,
+            )
+        )
     return quoted
 
 
@@ -135,9 +178,12 @@ def _interleave(findings: list[Finding], limit: int) -> list[Evidence]:
 def _gate_evidence(one: Gate) -> Evidence:
     event = one.fact.events[0] if one.fact is not None and one.fact.events else None
     value = one.fact.value if one.fact is not None else "not known"
-    return Evidence(clause=one.name, strength="decisive",
-                    statement=f"{one.name} is {value}; this cause needs {spelled(one.condition)}",
-                    source=quote(event.span, event.text) if event is not None else None)
+    return Evidence(
+        clause=one.name,
+        strength="decisive",
+        statement=f"{one.name} is {value}; this cause needs {spelled(one.condition)}",
+        source=quote(event.span, event.text) if event is not None else None,
+    )
 
 
 def _hypothesis(analysis: Analysis, candidate: Candidate, rank: int) -> Hypothesis:
@@ -145,21 +191,48 @@ def _hypothesis(analysis: Analysis, candidate: Candidate, rank: int) -> Hypothes
     cause = analysis.rulebook.cause(rule.cause)
     against = _interleave(candidate.seen("against"), QUOTES_PER_HYPOTHESIS)
     against += [_gate_evidence(one) for one in candidate.gates if one.holds is False]
-    missing = [_missing(candidate, finding) for finding in candidate.findings
-               if finding.answer is Answer.UNCHECKED and (finding.clause.collect or finding.clause.strength.weight >= 1)]
-    missing += [Missing(clause=one.name, strength="fair", statement=f"whether {one.name} is {spelled(one.condition)}",
-                        how_to_get="collect_env or the start-up log", would="raise") for one in candidate.gates if one.holds is None]
+    missing = [
+        _missing(candidate, finding)
+        for finding in candidate.findings
+        if finding.answer is Answer.UNCHECKED and (finding.clause.collect or finding.clause.strength.weight >= 1)
+    ]
+    missing += [
+        Missing(
+            clause=one.name,
+            strength="fair",
+            statement=f"whether {one.name} is {spelled(one.condition)}",
+            how_to_get="collect_env or the start-up log",
+            would="raise",
+        )
+        for one in candidate.gates
+        if one.holds is None
+    ]
     why = f"yields to {candidate.yields_to}, which explains the same" if candidate.yields_to else ""
     return Hypothesis(
-        rank=rank, rule=rule.id, cause=rule.cause, family=rule.family or cause.family, title=rule.title, about=rule.about,
-        impact=rule.impact, confidence=_confidence(candidate.confidence), score=round(candidate.score, 2),
-        completeness=candidate.completeness, ruled_out=candidate.ruled_out, why_here=why,
-        evidence_for=_interleave(candidate.seen("for"), QUOTES_PER_HYPOTHESIS), evidence_against=against,
-        missing_evidence=missing, first_event=moment(candidate.first, "first event of this hypothesis") if candidate.first else None,
+        rank=rank,
+        rule=rule.id,
+        cause=rule.cause,
+        family=rule.family or cause.family,
+        title=rule.title,
+        about=rule.about,
+        impact=rule.impact,
+        confidence=_confidence(candidate.confidence),
+        score=round(candidate.score, 2),
+        completeness=candidate.completeness,
+        ruled_out=candidate.ruled_out,
+        why_here=why,
+        evidence_for=_interleave(candidate.seen("for"), QUOTES_PER_HYPOTHESIS),
+        evidence_against=against,
+        missing_evidence=missing,
+        first_event=moment(candidate.first, "first event of this hypothesis") if candidate.first else None,
         symptoms=[name for name in rule.symptoms if f"{SYMPTOM}{name}" in analysis.bundle.sightings],
         rivals=[RivalNote(cause=r.cause, tell_apart=r.tell_apart) for r in rule.rival],
         remedies=[_remedy(remedy, candidate, analysis.bundle) for remedy in rule.remedy],
-        sources=[SourceNote(url=s.url, title=s.title, status=s.status, checked=str(s.checked or rule.checked)) for s in rule.source])
+        sources=[
+            SourceNote(url=s.url, title=s.title, status=s.status, checked=str(s.checked or rule.checked))
+            for s in rule.source
+        ],
+    )
 
 
 def _confidence(level: str) -> Literal["high", "medium", "low"]:
@@ -170,10 +243,19 @@ def _missing(candidate: Candidate, finding: Finding) -> Missing:
     if finding.side == "against":
         would: Literal["settle", "raise", "lower"] = "lower"
     else:
-        would = "settle" if finding.clause.strength is Strength.DECISIVE or (
-            candidate.confidence == "medium" and finding.clause.strength is Strength.STRONG) else "raise"
-    return Missing(clause=finding.clause.id, strength=finding.clause.strength.value, statement=finding.clause.says,
-                   how_to_get=finding.clause.collect or "an artifact that would show it was not given", would=would)
+        would = (
+            "settle"
+            if finding.clause.strength is Strength.DECISIVE
+            or (candidate.confidence == "medium" and finding.clause.strength is Strength.STRONG)
+            else "raise"
+        )
+    return Missing(
+        clause=finding.clause.id,
+        strength=finding.clause.strength.value,
+        statement=finding.clause.says,
+        how_to_get=finding.clause.collect or "an artifact that would show it was not given",
+        would=would,
+    )
 
 
 def _remedy(remedy: Remedy, candidate: Candidate, bundle: Bundle) -> RemedyNote:
@@ -189,8 +271,15 @@ def _remedy(remedy: Remedy, candidate: Candidate, bundle: Bundle) -> RemedyNote:
             held = "held"
         elif by_id[target].answer is Answer.ABSENT and _tried(remedy, bundle):
             held = "failed"
-    return RemedyNote(do=remedy.do, verify=remedy.verify, verified=held, grade=remedy.grade, evidence=remedy.evidence,
-                      caveat=remedy.caveat, source=remedy.source)
+    return RemedyNote(
+        do=remedy.do,
+        verify=remedy.verify,
+        verified=held,
+        grade=remedy.grade,
+        evidence=remedy.evidence,
+        caveat=remedy.caveat,
+        source=remedy.source,
+    )
 
 
 def _tried(remedy: Remedy, bundle: Bundle) -> bool:
@@ -204,20 +293,27 @@ def _symptoms(analysis: Analysis) -> list[SymptomNote]:
         if key.startswith(SYMPTOM) and seen.kept:
             name = key.removeprefix(SYMPTOM)
             by = [c.rule.id for c in analysis.ranked if not c.ruled_out and name in c.rule.symptoms]
-            notes.append(SymptomNote(symptom=name, count=seen.count, explained_by=by,
-                                     first=quote(seen.kept[0].span, seen.kept[0].text)))
+            notes.append(
+                SymptomNote(
+                    symptom=name, count=seen.count, explained_by=by, first=quote(seen.kept[0].span, seen.kept[0].text)
+                )
+            )
     return notes
 
 
 def _environment(bundle: Bundle) -> dict[str, FactValue]:
     shown: dict[str, FactValue] = {}
-    names = {**ENVIRONMENT, **{name: name for name in sorted(bundle.facts.values) if name.startswith(("env.", "parallel.", "kernel."))}}
+    names = {
+        **ENVIRONMENT,
+        **{name: name for name in sorted(bundle.facts.values) if name.startswith(("env.", "parallel.", "kernel."))},
+    }
     for label, name in names.items():
         known = bundle.facts.get(name)
         if known:
             event = known[0].events[0]
-            shown[label] = FactValue(value=known[0].value, source=quote(event.span, event.text),
-                                     conflicts=[one.value for one in known[1:6]])
+            shown[label] = FactValue(
+                value=known[0].value, source=quote(event.span, event.text), conflicts=[one.value for one in known[1:6]]
+            )
     return dict(list(shown.items())[:60])
 
 
@@ -235,9 +331,18 @@ def _artifact(read: Read) -> Artifact:
         notes.append(Note(tag="part", text=f"a mixed text: this part has {read.part}"))
     if read.transports:
         notes.append(Note(tag="transport", text="taken off: " + ", ".join(read.transports)))
-    return Artifact(path=read.path, parser=read.parser, kind=read.kind, bytes=read.size, lines=read.lines,
-                    recognised_share=round(min(read.known / read.nonblank, 1.0), 2) if read.nonblank else 1.0,
-                    first=reading(0), last=reading(1), complete=read.complete, notes=notes)
+    return Artifact(
+        path=read.path,
+        parser=read.parser,
+        kind=read.kind,
+        bytes=read.size,
+        lines=read.lines,
+        recognised_share=round(min(read.known / read.nonblank, 1.0), 2) if read.nonblank else 1.0,
+        first=reading(0),
+        last=reading(1),
+        complete=read.complete,
+        notes=notes,
+    )
 
 
 def _unexplained(bundle: Bundle, explained: set[tuple[str, int | None]]) -> list[Unexplained]:
@@ -251,6 +356,12 @@ def _unexplained(bundle: Bundle, explained: set[tuple[str, int | None]]) -> list
         template = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", message)[:200]
         templates.setdefault((level, template), []).append(event)
     ranked = sorted(templates.items(), key=lambda one: (one[0][0] not in ("ERROR", "CRITICAL"), len(one[1])))
-    return [Unexplained(template=template, level=level, first=quote(events[0].span, events[0].text),
-                        count=sum(int(e.fields.get("count") or 1) for e in events))
-            for (level, template), events in ranked[:25]]
+    return [
+        Unexplained(
+            template=template,
+            level=level,
+            first=quote(events[0].span, events[0].text),
+            count=sum(int(e.fields.get("count") or 1) for e in events),
+        )
+        for (level, template), events in ranked[:25]
+    ]

@@ -44,7 +44,9 @@ class Event:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-def fact(name: str, value: str, span: SourceSpan, text: str, *, stamp: Stamp | None = None, actor: Actor = NOBODY) -> Event:
+def fact(
+    name: str, value: str, span: SourceSpan, text: str, *, stamp: Stamp | None = None, actor: Actor = NOBODY
+) -> Event:
     """A statement about the machine or the software: `gpu.name`, `vllm.version`, `env.NCCL_DEBUG` …
 
     The names are those of `rules/vocabulary.toml`; the value is kept as printed.

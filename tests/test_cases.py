@@ -31,8 +31,11 @@ def analyses(rulebook: Rulebook) -> dict[Path, Analysis]:
 
 @pytest.mark.parametrize("rule_id", sorted({folder.parent.name for folder in case_folders(CASES)}))
 def test_cases(rule_id: str, analyses: dict[Path, Analysis]) -> None:
-    faults = {folder.name: found for folder, analysis in analyses.items()
-              if folder.parent.name == rule_id and (found := judge(folder, analysis))}
+    faults = {
+        folder.name: found
+        for folder, analysis in analyses.items()
+        if folder.parent.name == rule_id and (found := judge(folder, analysis))
+    }
     assert faults == {}
 
 
@@ -45,18 +48,29 @@ def without(rule: Rule, clause_id: str) -> Rule:
             needs.append("|".join(left))
 
     def kept(clauses: list[Clause]) -> list[Clause]:
-        return [c.model_copy(update={"after": None if c.after == clause_id else c.after,
-                                     "before": None if c.before == clause_id else c.before})
-                for c in clauses if c.id != clause_id]
+        return [
+            c.model_copy(
+                update={
+                    "after": None if c.after == clause_id else c.after,
+                    "before": None if c.before == clause_id else c.before,
+                }
+            )
+            for c in clauses
+            if c.id != clause_id
+        ]
 
-    remedies = [r.model_copy(update={"verified_by": {k: v for k, v in r.verified_by.items() if v != clause_id}})
-                for r in rule.remedy]
-    return rule.model_copy(update={"needs": needs, "for_": kept(rule.for_), "against": kept(rule.against),
-                                   "remedy": remedies})
+    remedies = [
+        r.model_copy(update={"verified_by": {k: v for k, v in r.verified_by.items() if v != clause_id}})
+        for r in rule.remedy
+    ]
+    return rule.model_copy(
+        update={"needs": needs, "for_": kept(rule.for_), "against": kept(rule.against), "remedy": remedies}
+    )
 
 
 def weaker(rule: Rule, clause_id: str) -> Rule:
     """The rule as if the clause said little."""
+
     def lowered(clauses: list[Clause]) -> list[Clause]:
         return [c.model_copy(update={"strength": Strength.WEAK}) if c.id == clause_id else c for c in clauses]
 

@@ -24,7 +24,9 @@ README = (HOME / "README.md").read_text(encoding="utf-8")
 def test_every_command_is_in_the_readme_and_has_help() -> None:
     for name in COMMANDS:
         assert f"stuckwarp {name}" in README, name
-        done = subprocess.run([sys.executable, "-m", "analyzer", name, "--help"], capture_output=True, text=True, cwd=HOME)
+        done = subprocess.run(
+            [sys.executable, "-m", "analyzer", name, "--help"], capture_output=True, text=True, cwd=HOME
+        )
         assert done.returncode == 0 and len(done.stdout) > 100, done.stderr
 
 

@@ -16,7 +16,9 @@ from analyzer.reasoning.rulebook import load
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
 
-pytestmark = pytest.mark.skipif(not (SHARED / "cases").is_dir(), reason="the labelled reports are not beside the checkout")
+pytestmark = pytest.mark.skipif(
+    not (SHARED / "cases").is_dir(), reason="the labelled reports are not beside the checkout"
+)
 
 
 @pytest.fixture(scope="module")

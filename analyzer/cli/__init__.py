@@ -75,8 +75,11 @@ def run() -> None:
 
         if os.environ.get("STUCKWARP_DEBUG"):
             raise
-        click.echo(f"stuckwarp failed on this input: {type(problem).__name__} in {_where(problem)}. This is a fault of ours: "
-                   "please report it on the project's issue tracker (STUCKWARP_DEBUG=1 shows the trace).", err=True)
+        click.echo(
+            f"stuckwarp failed on this input: {type(problem).__name__} in {_where(problem)}. This is a fault of ours: "
+            "please report it on the project's issue tracker (STUCKWARP_DEBUG=1 shows the trace).",
+            err=True,
+        )
         sys.exit(70)
 
 

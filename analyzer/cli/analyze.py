@@ -12,8 +12,15 @@ from analyzer.cli.output import finish, report_options, rulebook_of
 @click.command("analyze")
 @click.argument("paths", nargs=-1, required=True)
 @report_options
-def command(paths: tuple[str, ...], format_: str, output: Path | None, full: bool, rule_folders: tuple[str, ...],
-            fail_on: str | None, no_redact: bool) -> int:
+def command(
+    paths: tuple[str, ...],
+    format_: str,
+    output: Path | None,
+    full: bool,
+    rule_folders: tuple[str, ...],
+    fail_on: str | None,
+    no_redact: bool,
+) -> int:
     """Rank what went wrong in PATHS: folders, archives, files, or - for standard input.
 
     \b
@@ -24,5 +31,7 @@ def command(paths: tuple[str, ...], format_: str, output: Path | None, full: boo
 
     for path in paths:
         if path != "-" and not Path(path).exists():
-            raise click.ClickException(f"there is no {path}. Give a folder, an archive, a file, or - for standard input.")
+            raise click.ClickException(
+                f"there is no {path}. Give a folder, an archive, a file, or - for standard input."
+            )
     return finish(analyze(paths, rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)

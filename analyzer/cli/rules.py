@@ -37,8 +37,11 @@ def _rule(rulebook: Rulebook, name: str) -> Rule:
     from analyzer.reasoning.lookup import search
 
     near = ", ".join(found.rule.id for found in search(rulebook, name.replace("-", " "), 3))
-    raise click.ClickException(f"there is no rule {name!r}." + (f" Did you mean: {near}?" if near else "")
-                               + " `stuckwarp rules list` names all of them.")
+    raise click.ClickException(
+        f"there is no rule {name!r}."
+        + (f" Did you mean: {near}?" if near else "")
+        + " `stuckwarp rules list` names all of them."
+    )
 
 
 @command.command("list")
@@ -123,7 +126,9 @@ def explain(folders: tuple[str, ...], rule: str, paths: tuple[str, ...]) -> int:
 
 @command.command("lint")
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("--cases", type=click.Path(file_okay=False, path_type=Path), help="Folder of cases that each rule must have.")
+@click.option(
+    "--cases", type=click.Path(file_okay=False, path_type=Path), help="Folder of cases that each rule must have."
+)
 @click.pass_obj
 def lint(folders: tuple[str, ...], folder: Path | None, cases: Path | None) -> int:
     """Check rules: shape, vocabulary, literals, samples both ways, slow patterns, sources, cases."""
@@ -182,9 +187,11 @@ def pages(folders: tuple[str, ...], folder: Path) -> int:
 
 @command.command("new")
 @click.argument("rule_id")
-@click.option("--phase", type=click.Choice(("startup", "capture", "serving", "collective", "hardware", "host")), required=True)
+@click.option(
+    "--phase", type=click.Choice(("startup", "capture", "serving", "collective", "hardware", "host")), required=True
+)
 @click.option("--cause", required=True, help="The slug of the cause that it argues for.")
-@click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path("."), show_default=True)
+@click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(), show_default=True)
 def new(rule_id: str, phase: str, cause: str, into: Path) -> int:
     """Scaffold a rule with three cases that fail until they are filled in."""
     from analyzer.reasoning.scaffold import scaffold

@@ -20,12 +20,29 @@ def command(name: str) -> int:
 
         schema = Rule.model_json_schema(by_alias=True)
     else:
-        note = {"type": "object", "required": ["tag", "text"], "properties": {"tag": {"type": "string"}, "text": {"type": "string"}}}
-        artifact = {"type": "object", "required": ["path", "kind", "parser", "bytes", "complete", "notes"], "properties": {
-            "path": {"type": "string"}, "kind": {"type": "string"}, "parser": {"type": "string"}, "bytes": {"type": "integer"},
-            "complete": {"type": "boolean"}, "notes": {"type": "array", "items": note}}}
-        schema = {"type": "object", "required": ["schema_version", "artifact"], "properties": {
-            "schema_version": {"type": "string"}, "artifact": artifact}, "additionalProperties": True,
-            "description": "The view itself stands under the key that artifact.kind names (docs/report-format.md)."}
+        note = {
+            "type": "object",
+            "required": ["tag", "text"],
+            "properties": {"tag": {"type": "string"}, "text": {"type": "string"}},
+        }
+        artifact = {
+            "type": "object",
+            "required": ["path", "kind", "parser", "bytes", "complete", "notes"],
+            "properties": {
+                "path": {"type": "string"},
+                "kind": {"type": "string"},
+                "parser": {"type": "string"},
+                "bytes": {"type": "integer"},
+                "complete": {"type": "boolean"},
+                "notes": {"type": "array", "items": note},
+            },
+        }
+        schema = {
+            "type": "object",
+            "required": ["schema_version", "artifact"],
+            "properties": {"schema_version": {"type": "string"}, "artifact": artifact},
+            "additionalProperties": True,
+            "description": "The view itself stands under the key that artifact.kind names (docs/report-format.md).",
+        }
     click.echo(json.dumps(schema, indent=1))
     return 0

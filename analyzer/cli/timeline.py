@@ -20,13 +20,31 @@ FORMATS = ("text", "json", "jsonl", "chrome", "timesketch")
 @click.option("--source", "sources", multiple=True, help="Only sources whose path holds this.")
 @click.option("--gpu", help="Only events of this GPU.")
 @click.option("--rank", help="Only events of this rank.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True,
-              help="chrome opens in Perfetto.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="chrome opens in Perfetto.",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
-@click.option("--rules", "rule_folders", multiple=True, type=click.Path(file_okay=False), help="A further folder of rules.")
-def command(paths: tuple[str, ...], around: str | None, since: str | None, until: str | None, kinds: tuple[str, ...],
-            sources: tuple[str, ...], gpu: str | None, rank: str | None, format_: str, output: Path | None,
-            rule_folders: tuple[str, ...]) -> int:
+@click.option(
+    "--rules", "rule_folders", multiple=True, type=click.Path(file_okay=False), help="A further folder of rules."
+)
+def command(
+    paths: tuple[str, ...],
+    around: str | None,
+    since: str | None,
+    until: str | None,
+    kinds: tuple[str, ...],
+    sources: tuple[str, ...],
+    gpu: str | None,
+    rank: str | None,
+    format_: str,
+    output: Path | None,
+    rule_folders: tuple[str, ...],
+) -> int:
     """PATHS merged on one axis: gaps, uncertainty and clocks shown, never guessed.
 
     \b
@@ -40,7 +58,9 @@ def command(paths: tuple[str, ...], around: str | None, since: str | None, until
 
     for path in paths:
         if path != "-" and not Path(path).exists():
-            raise click.ClickException(f"there is no {path}. Give a folder, an archive, a file, or - for standard input.")
+            raise click.ClickException(
+                f"there is no {path}. Give a folder, an archive, a file, or - for standard input."
+            )
     analysis = investigate(paths, rulebook_of(rule_folders))
     whole = story(analysis, limit=None)
     try:

@@ -13,8 +13,15 @@ from analyzer.cli.output import finish, report_options, rulebook_of
 @click.command("triage")
 @click.argument("file", default="-")
 @report_options
-def command(file: str, format_: str, output: Path | None, full: bool, rule_folders: tuple[str, ...], fail_on: str | None,
-            no_redact: bool) -> int:
+def command(
+    file: str,
+    format_: str,
+    output: Path | None,
+    full: bool,
+    rule_folders: tuple[str, ...],
+    fail_on: str | None,
+    no_redact: bool,
+) -> int:
     """Rank what went wrong in one pasted text: FILE, or standard input.
 
     The text may mix server log, kernel log, stacks, nvidia-smi and debugger output, in chat or issue mark-up.

@@ -72,8 +72,9 @@ class Inflating:
     Adds a Trouble (`truncated`, `corrupt`, `limit`) to the list it was given instead of raising.
     """
 
-    def __init__(self, name: str, packed: Readable, new_decoder: Callable[[], Decoder], budget: Budget,
-                 troubles: list[Trouble]) -> None:
+    def __init__(
+        self, name: str, packed: Readable, new_decoder: Callable[[], Decoder], budget: Budget, troubles: list[Trouble]
+    ) -> None:
         self._name, self._packed, self._new, self._budget, self._troubles = name, packed, new_decoder, budget, troubles
         self._decoder: Decoder | None = None
         self._input = b""
@@ -132,7 +133,9 @@ class Inflating:
         if not self._budget.spend(len(out)) or self._out > self._budget.member_out:
             self._fault("limit", f"the budget of decompressed bytes is used up after {self._out} bytes")
         elif self._out > self._budget.ratio_from and self._out > self._budget.ratio * max(self._read_in, 1):
-            self._fault("limit", f"expands more than {self._budget.ratio} : 1 (a bomb?); read the first {self._out} bytes")
+            self._fault(
+                "limit", f"expands more than {self._budget.ratio} : 1 (a bomb?); read the first {self._out} bytes"
+            )
         return out
 
     _out_of_member = False
@@ -154,7 +157,9 @@ def unfold(source: Source, budget: Budget, troubles: list[Trouble], depth: int =
                 name = name.removesuffix(ending)
             name = name.removesuffix(".tgz")
             inner = Inflating(source.name, peek, decoder, budget, troubles)
-            yield from unfold(Source(name, inner, None, None, source.name, source.truncated), budget, troubles, depth + 1)
+            yield from unfold(
+                Source(name, inner, None, None, source.name, source.truncated), budget, troubles, depth + 1
+            )
         elif _is_tar(head):
             yield from _members_of_tar(source, peek, budget, troubles, depth)
         else:
@@ -191,7 +196,9 @@ def _is_tar(head: bytes) -> bool:
     return sum(head[:148]) + 8 * 32 + sum(head[156:512]) == stated
 
 
-def _members_of_tar(source: Source, stream: Readable, budget: Budget, troubles: list[Trouble], depth: int) -> Iterator[Source]:
+def _members_of_tar(
+    source: Source, stream: Readable, budget: Budget, troubles: list[Trouble], depth: int
+) -> Iterator[Source]:
     seen = 0
     try:
         with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", bufsize=64 * 1024) as tar:
@@ -200,7 +207,9 @@ def _members_of_tar(source: Source, stream: Readable, budget: Budget, troubles: 
                 name = f"{source.name}/{printable(member.name)}"
                 tar.members = []  # type: ignore[attr-defined]  # keeps memory flat over a million members
                 if seen > budget.members:
-                    troubles.append(Trouble(source.name, "limit", f"more than {budget.members} members: the rest was not read"))
+                    troubles.append(
+                        Trouble(source.name, "limit", f"more than {budget.members} members: the rest was not read")
+                    )
                     return
                 if member.isdir():
                     continue
@@ -212,11 +221,15 @@ def _members_of_tar(source: Source, stream: Readable, budget: Budget, troubles: 
                     troubles.append(Trouble(name, "limit", f"a sparse member of {member.size} bytes was not expanded"))
                     continue
                 if ".." in member.name.replace("\\", "/").split("/") or member.name.startswith(("/", "\\")):
-                    troubles.append(Trouble(name, "skipped", "odd member name (leaves the archive): read as data, written nowhere"))
+                    troubles.append(
+                        Trouble(name, "skipped", "odd member name (leaves the archive): read as data, written nowhere")
+                    )
                 file = tar.extractfile(member)
                 if file is not None:
                     guarded = _Guarded(name, cast(Readable, file), troubles)
-                    yield from unfold(Source(name, guarded, member.size, None, source.name), budget, troubles, depth + 1)
+                    yield from unfold(
+                        Source(name, guarded, member.size, None, source.name), budget, troubles, depth + 1
+                    )
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError) as problem:
         what = "truncated" if "end of data" in str(problem) or "truncated" in str(problem) else "corrupt"
         troubles.append(Trouble(source.name, what, f"the archive breaks off after {seen} members ({problem})"))
@@ -264,7 +277,9 @@ def _members_of_zip(source: Source, budget: Budget, troubles: list[Trouble], dep
         try:
             with archive.open(member) as inner:
                 guarded = _Guarded(name, _ZipMember(inner, member, budget, name, troubles), troubles)
-                yield from unfold(Source(name, guarded, member.file_size, None, source.name), budget, troubles, depth + 1)
+                yield from unfold(
+                    Source(name, guarded, member.file_size, None, source.name), budget, troubles, depth + 1
+                )
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, zlib.error, ValueError) as problem:
             troubles.append(Trouble(name, "unsupported", f"this member cannot be read ({problem})"))
 
@@ -287,6 +302,12 @@ class _ZipMember:
             return b""
         self._out += len(block)
         if not self._budget.spend(len(block)) or (self._out > self._budget.ratio_from and self._out > limit):
-            self._troubles.append(Trouble(self._name, "limit", f"expands more than {self._budget.ratio} : 1 or past the byte budget; "
-                                                               f"read the first {self._out} bytes"))
+            self._troubles.append(
+                Trouble(
+                    self._name,
+                    "limit",
+                    f"expands more than {self._budget.ratio} : 1 or past the byte budget; "
+                    f"read the first {self._out} bytes",
+                )
+            )
         return block

@@ -119,7 +119,11 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
                 for source in unfold(Source(name, stream, size, seekable), budget, troubles):
                     source.stream = peek = Peek(source.stream)
                     if peek.peek(len(LEDGER_HEAD)) == LEDGER_HEAD:
-                        troubles.append(Trouble(source.name, "skipped", "the list of replacements of `stuckwarp redact`: not evidence"))
+                        troubles.append(
+                            Trouble(
+                                source.name, "skipped", "the list of replacements of `stuckwarp redact`: not evidence"
+                            )
+                        )
                         continue
                     yield unique(source)
         except OSError as problem:
@@ -161,8 +165,9 @@ def _files(paths: list[str], troubles: list[Trouble]) -> Iterator[tuple[Path | N
 
 def _folder(top: Path, troubles: list[Trouble]) -> Iterator[tuple[Path, str, Opener]]:
     root = top.resolve()
-    for folder, subfolders, names in os.walk(top, onerror=lambda e: troubles.append(
-            Trouble(str(e.filename), "unreadable", str(e.strerror)))):
+    for folder, subfolders, names in os.walk(
+        top, onerror=lambda e: troubles.append(Trouble(str(e.filename), "unreadable", str(e.strerror)))
+    ):
         subfolders.sort()
         for name in sorted(names):
             path = Path(folder, name)

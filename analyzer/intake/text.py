@@ -40,8 +40,12 @@ def without_ansi(data: bytes) -> bytes:
 
 def encoding_of(head: bytes) -> str | None:
     """`utf-16-le`, `utf-16-be` or `utf-32…` by byte order mark, or by the zero bytes of ASCII text; None = bytes as they are."""
-    for mark, name in ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-                       (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for mark, name in (
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
         if head.startswith(mark):
             return name
     sample = head[:4096]
@@ -76,7 +80,9 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
     encoding = encoding_of(head)
     if encoding is not None:
         stream = _Transcoded(stream, encoding)
-        troubles.append(Trouble(name, "transcoded", f"{encoding.upper()} text: byte offsets are those of its UTF-8 form"))
+        troubles.append(
+            Trouble(name, "transcoded", f"{encoding.upper()} text: byte offsets are those of its UTF-8 form")
+        )
     carry = b""
     offset, line = 0, 1
     dropped = 0
@@ -93,8 +99,15 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
                 # A line without end: keep its two ends, count the rest.
                 keep = budget.line_kept
                 if not dropped:
-                    troubles.append(Trouble(name, "limit", f"line {line} is longer than {LONGEST_CARRY} bytes: its middle "
-                                                           "was left out", line, offset))
+                    troubles.append(
+                        Trouble(
+                            name,
+                            "limit",
+                            f"line {line} is longer than {LONGEST_CARRY} bytes: its middle was left out",
+                            line,
+                            offset,
+                        )
+                    )
                 dropped += len(carry) - 2 * keep
                 carry = carry[:keep] + carry[-keep:]
             continue
@@ -109,4 +122,4 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
 
 def clip(text: str, kept: int) -> str:
     """An over-long line, shortened in the middle."""
-    return text if len(text) <= kept else f"{text[:kept // 2]} … {text[-kept // 2:]}"
+    return text if len(text) <= kept else f"{text[: kept // 2]} … {text[-kept // 2 :]}"

@@ -15,9 +15,13 @@ def code_note(query: str) -> list[str]:
         lines.append(f"SXid {entry.code} {entry.mnemonic}: {entry.meaning} ({entry.fatality.replace('_', ' ')})")
     for found in re.finditer(r"(?i)(?<!s)xid\D{0,12}?(\d{1,3})\b", query):
         xid = xid_catalogue.lookup(int(found[1]))
-        lines.append(f"Xid {xid.code} {xid.mnemonic}: {xid.meaning}. Scope: {xid.scope}; severity: {xid.severity}; "
-                     f"first action: {xid.first_action.replace('_', ' ')}." + (f" {xid.notes}" if xid.notes else ""))
-    for found in re.finditer(r"(?i)\b(?:cuda|cu|error)\w*\D{0,10}?\b(\d{1,3})\b|\b(cudaError\w+|CUDA_ERROR_\w+)\b", query):
+        lines.append(
+            f"Xid {xid.code} {xid.mnemonic}: {xid.meaning}. Scope: {xid.scope}; severity: {xid.severity}; "
+            f"first action: {xid.first_action.replace('_', ' ')}." + (f" {xid.notes}" if xid.notes else "")
+        )
+    for found in re.finditer(
+        r"(?i)\b(?:cuda|cu|error)\w*\D{0,10}?\b(\d{1,3})\b|\b(cudaError\w+|CUDA_ERROR_\w+)\b", query
+    ):
         lines += _cuda(found[2] or found[1])
     return lines
 

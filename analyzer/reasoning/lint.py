@@ -15,8 +15,21 @@ from analyzer.reasoning.rule import Condition, Rule
 from analyzer.reasoning.rulebook import Rulebook
 
 PROBE_SECONDS = 0.05
-KINDS = {"server_log", "kernel_log", "stacks", "gpu_samples", "metrics", "environment", "collective", "cuda_core", "cuda_gdb",
-         "process", "fabric", "host", "notes"}
+KINDS = {
+    "server_log",
+    "kernel_log",
+    "stacks",
+    "gpu_samples",
+    "metrics",
+    "environment",
+    "collective",
+    "cuda_core",
+    "cuda_gdb",
+    "process",
+    "fabric",
+    "host",
+    "notes",
+}
 
 
 @dataclass(slots=True, frozen=True)
@@ -65,8 +78,11 @@ def patterns(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
 
 
 def _kinds_of(rulebook: Rulebook) -> dict[str, str]:
-    return {f"{artifact}.{kind}": text for artifact, kinds in rulebook.vocabulary.get("events", {}).items()
-            for kind, text in kinds.items()}
+    return {
+        f"{artifact}.{kind}": text
+        for artifact, kinds in rulebook.vocabulary.get("events", {}).items()
+        for kind, text in kinds.items()
+    }
 
 
 def vocabulary(rule: Rule, rulebook: Rulebook) -> Iterator[tuple[str, str]]:
@@ -82,7 +98,10 @@ def vocabulary(rule: Rule, rulebook: Rulebook) -> Iterator[tuple[str, str]]:
         if clause.observed is not None and clause.observed not in SHOWN_BY:
             yield f"clause {clause.id}: {clause.observed!r} has no artifact that shows it", "Name it in match.SHOWN_BY"
         if clause.absent is not None and clause.absent not in events and clause.absent not in observations:
-            yield f"clause {clause.id}: {clause.absent!r} is neither event nor observation", "Use one of vocabulary.toml"
+            yield (
+                f"clause {clause.id}: {clause.absent!r} is neither event nor observation",
+                "Use one of vocabulary.toml",
+            )
         if clause.fact is not None and not _known_fact(clause.fact, known_facts):
             yield f"clause {clause.id}: no parser states the fact {clause.fact!r}", "Use a fact of vocabulary.toml"
         for kind in clause.sources:
@@ -112,7 +131,10 @@ def samples(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
         try:
             for line in clause.samples:
                 if not pattern.search(line, timeout=1.0):
-                    yield f"clause {clause.id}: its sample does not match: {line[:80]!r}", "Mend the pattern or the sample"
+                    yield (
+                        f"clause {clause.id}: its sample does not match: {line[:80]!r}",
+                        "Mend the pattern or the sample",
+                    )
             for line in clause.rejects:
                 if pattern.search(line, timeout=1.0):
                     yield f"clause {clause.id}: it matches what it should reject: {line[:80]!r}", "Narrow the pattern"
@@ -131,21 +153,36 @@ def slowness(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
         except Exception:
             continue
         size = 64 * 1024
-        probes = [" " * size, "a" * size, *((word * (size // len(word) + 1))[:size] for word in words[:2]),
-                  *(word + " " + "x" * size for word in words[:1]),
-                  *(f"{head}{letter * 2048}\x01" for head in _heads(clause.samples, words) for letter in _letters(clause.pattern))]
+        probes = [
+            " " * size,
+            "a" * size,
+            *((word * (size // len(word) + 1))[:size] for word in words[:2]),
+            *(word + " " + "x" * size for word in words[:1]),
+            *(
+                f"{head}{letter * 2048}\x01"
+                for head in _heads(clause.samples, words)
+                for letter in _letters(clause.pattern)
+            ),
+        ]
         for probe in probes:
             try:
                 pattern.search(probe, timeout=PROBE_SECONDS * 4)
             except TimeoutError:
-                yield (f"clause {clause.id}: the pattern is slow on {probe[:24]!r}…",
-                       "Bound its repeats: [^\\n]{0,200} in place of .*, and no repeat inside a repeat")
+                yield (
+                    f"clause {clause.id}: the pattern is slow on {probe[:24]!r}…",
+                    "Bound its repeats: [^\\n]{0,200} in place of .*, and no repeat inside a repeat",
+                )
                 break
 
 
 def _heads(samples: list[str], words: list[str]) -> list[str]:
     """A sample up to the end of its literal: what leads a search into the rest of the pattern."""
-    return [sample[: at + len(word)] for sample in samples[:2] for word in words[:2] if (at := sample.lower().find(word.lower())) >= 0]
+    return [
+        sample[: at + len(word)]
+        for sample in samples[:2]
+        for word in words[:2]
+        if (at := sample.lower().find(word.lower())) >= 0
+    ]
 
 
 def _letters(pattern: str) -> list[str]:
@@ -170,8 +207,10 @@ def sources(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
 
 def conditions(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
     """Version ranges and regular expressions of `where` and `applies` can be read."""
-    for place, condition in [*((f"applies.{k}", v) for k, v in rule.applies.items()),
-                             *((f"clause {c.id}.{k}", v) for c in rule.clauses for k, v in c.where.items())]:
+    for place, condition in [
+        *((f"applies.{k}", v) for k, v in rule.applies.items()),
+        *((f"clause {c.id}.{k}", v) for c in rule.clauses for k, v in c.where.items()),
+    ]:
         for one in condition if isinstance(condition, list) else [condition]:
             problem = _unreadable(one)
             if problem:
@@ -218,6 +257,7 @@ def causes(rule: Rule, rulebook: Rulebook) -> Iterator[tuple[str, str]]:
 
 def folder_of(where: str) -> Lint:
     """The folder of the file is the rule's phase."""
+
     def check(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
         parent = Path(where).parent.name
         if parent in ("startup", "capture", "serving", "collective", "hardware", "host") and parent != rule.phase:
@@ -232,5 +272,3 @@ def has_cases(rule: Rule, cases: Path) -> Iterator[tuple[str, str]]:
     for wanted in ("hit", "near-miss", "evidence-removed"):
         if not any(name.startswith(wanted) for name in names):
             yield f"it has no {wanted} case", f"Add {cases.name}/{rule.id}/{wanted}-…/ with input/ and expect.toml"
-
-

@@ -11,8 +11,12 @@ from analyzer.reasoning.rulebook import Rulebook
 
 # What people say for what rules say.
 SAME = {
-    "hang": ("hangs", "hung", "stuck", "freeze", "frozen", "wedge", "deadlock", "stall"), "crash": ("dies", "died", "killed", "abort"),
-    "oom": ("memory", "outofmemory"), "mismatch": ("version",), "nvlink": ("fabric", "nvswitch"), "rank": ("tp", "worker"),
+    "hang": ("hangs", "hung", "stuck", "freeze", "frozen", "wedge", "deadlock", "stall"),
+    "crash": ("dies", "died", "killed", "abort"),
+    "oom": ("memory", "outofmemory"),
+    "mismatch": ("version",),
+    "nvlink": ("fabric", "nvswitch"),
+    "rank": ("tp", "worker"),
 }
 
 
@@ -44,22 +48,33 @@ def _close(one: str, two: str) -> bool:
         return False
     if len(one) == len(two):
         different = [i for i in range(len(one)) if one[i] != two[i]]
-        return len(different) == 1 or (len(different) == 2 and one[different[0]] == two[different[1]]
-                                       and one[different[1]] == two[different[0]])
+        return len(different) == 1 or (
+            len(different) == 2 and one[different[0]] == two[different[1]] and one[different[1]] == two[different[0]]
+        )
     short, long = sorted((one, two), key=len)
-    return any(long[:i] + long[i + 1:] == short for i in range(len(long)))
+    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
 
 
 def _fields(rule: Rule, rulebook: Rulebook) -> list[tuple[float, str, str]]:
     clauses = rule.for_
     return [
-        (4.0, "name", f"{rule.id} {rule.cause}"), (3.0, "title", rule.title),
-        (2.0, "cause", rulebook.cause(rule.cause).title), (1.5, "about", rule.about),
+        (4.0, "name", f"{rule.id} {rule.cause}"),
+        (3.0, "title", rule.title),
+        (2.0, "cause", rulebook.cause(rule.cause).title),
+        (1.5, "about", rule.about),
         (2.0, "evidence", " ".join(c.says for c in clauses)),
         (2.5, "sample", " ".join(s for c in clauses for s in c.samples)),
-        (2.0, "codes", " ".join(f"xid {v}" for c in clauses if c.event == "kernel_log.xid"
-                               for v in _as_list(c.where.get("code")))),
-        (1.5, "environment", " ".join(f"{k} {v}" for k, v in rule.applies.items()) + f" {rule.versions.affected} {rule.versions.fixed_in}"),
+        (
+            2.0,
+            "codes",
+            " ".join(f"xid {v}" for c in clauses if c.event == "kernel_log.xid" for v in _as_list(c.where.get("code"))),
+        ),
+        (
+            1.5,
+            "environment",
+            " ".join(f"{k} {v}" for k, v in rule.applies.items())
+            + f" {rule.versions.affected} {rule.versions.fixed_in}",
+        ),
         (1.0, "remedy", " ".join(r.do for r in rule.remedy)),
     ]
 
@@ -73,9 +88,15 @@ def search(rulebook: Rulebook, query: str, limit: int = 10) -> list[Found]:
     wanted = list(dict.fromkeys(words_of(query)))
     if not wanted:
         return []
-    index = {rule.id: [(weight, label, frozenset(words_of(text)), text.lower()) for weight, label, text in _fields(rule, rulebook)]
-             for rule in rulebook.rules.values()}
-    spread = {word: sum(any(word in words for _, _, words, _ in fields) for fields in index.values()) for word in wanted}
+    index = {
+        rule.id: [
+            (weight, label, frozenset(words_of(text)), text.lower()) for weight, label, text in _fields(rule, rulebook)
+        ]
+        for rule in rulebook.rules.values()
+    }
+    spread = {
+        word: sum(any(word in words for _, _, words, _ in fields) for fields in index.values()) for word in wanted
+    }
     phrase = " ".join(query.lower().split())
     found: list[Found] = []
     for rule in rulebook.rules.values():
@@ -92,7 +113,11 @@ def search(rulebook: Rulebook, query: str, limit: int = 10) -> list[Found]:
                 if len(phrase) > 6 and phrase in text:
                     best = max(best, weight * 4)
             score += best
-        hit = sum(1 for word in wanted if any(word in words or any(_near(word, w) for w in words) for _, _, words, _ in index[rule.id]))
+        hit = sum(
+            1
+            for word in wanted
+            if any(word in words or any(_near(word, w) for w in words) for _, _, words, _ in index[rule.id])
+        )
         if score and hit >= max(1, len(wanted) // 2):
             found.append(Found(rule, score * hit / len(wanted), ", ".join(dict.fromkeys(fitted))))
     found.sort(key=lambda one: (-one.score, one.rule.id))

@@ -24,17 +24,24 @@ NAME = "rulebook.json"
 def freeze(rulebook: Rulebook) -> str:
     """The rulebook as JSON text."""
     literals: dict[str, list[str]] = {}
-    for pattern in {clause.pattern for rule in rulebook.rules.values() for clause in rule.clauses if clause.pattern} | set(
-            rulebook.vocabulary.get("symptoms", {}).values()):
+    for pattern in {
+        clause.pattern for rule in rulebook.rules.values() for clause in rule.clauses if clause.pattern
+    } | set(rulebook.vocabulary.get("symptoms", {}).values()):
         try:
             literals[pattern] = [one.decode() for one in required_literals(pattern)]
         except NoLiteral:
             literals[pattern] = []
-    return json.dumps({
-        "digest": rulebook.digest,
-        "rules": [rule.model_dump(mode="json", exclude_defaults=True) for rule in rulebook.rules.values()],
-        "causes": {slug: [cause.family, cause.title] for slug, cause in rulebook.causes.items()},
-        "vocabulary": rulebook.vocabulary, "literals": literals}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        {
+            "digest": rulebook.digest,
+            "rules": [rule.model_dump(mode="json", exclude_defaults=True) for rule in rulebook.rules.values()],
+            "causes": {slug: [cause.family, cause.title] for slug, cause in rulebook.causes.items()},
+            "vocabulary": rulebook.vocabulary,
+            "literals": literals,
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
 def thaw(path: Path) -> Rulebook:
@@ -45,8 +52,14 @@ def thaw(path: Path) -> Rulebook:
     rules = Thawing({one["id"]: one for one in data["rules"]})
     causes = {slug: Cause(slug, family, title) for slug, (family, title) in data["causes"].items()}
     literals = {pattern: tuple(one.encode() for one in found) for pattern, found in data["literals"].items()}
-    return Rulebook(rules, causes, data["vocabulary"], data["digest"],
-                    {one["id"]: f"rules/{one['phase']}/{one['id']}.toml" for one in data["rules"]}, literals=literals)
+    return Rulebook(
+        rules,
+        causes,
+        data["vocabulary"],
+        data["digest"],
+        {one["id"]: f"rules/{one['phase']}/{one['id']}.toml" for one in data["rules"]},
+        literals=literals,
+    )
 
 
 class Thawing(MutableMapping[str, Rule]):
@@ -92,13 +105,19 @@ def _rule(data: dict[str, Any]) -> Rule:
     data["checked"] = date.fromisoformat(data["checked"])
     for side in ("for_", "against"):
         if side in data:
-            data[side] = [Clause.model_construct(**{**one, "strength": Strength(one["strength"])}) for one in data[side]]
+            data[side] = [
+                Clause.model_construct(**{**one, "strength": Strength(one["strength"])}) for one in data[side]
+            ]
     for name, model in (("remedy", Remedy), ("rival", Rival)):
         if name in data:
             data[name] = [model.model_construct(**one) for one in data[name]]
     if "source" in data:
-        data["source"] = [Source.model_construct(**{**one, "checked": date.fromisoformat(one["checked"])} if one.get("checked") else one)
-                          for one in data["source"]]
+        data["source"] = [
+            Source.model_construct(
+                **{**one, "checked": date.fromisoformat(one["checked"])} if one.get("checked") else one
+            )
+            for one in data["source"]
+        ]
     if "versions" in data:
         data["versions"] = Versions.model_construct(**data["versions"])
     return Rule.model_construct(**data)

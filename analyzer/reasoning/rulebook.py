@@ -69,8 +69,10 @@ class Rulebook:
             for one in self._clauses(rule_id):
                 if one.pattern is not None:
                     sought.append(Sought(f"{rule_id}/{one.id}", one.pattern, frozenset(one.sources)))
-        sought += [Sought(f"{SYMPTOM}{name}", pattern, frozenset())
-                   for name, pattern in self.vocabulary.get("symptoms", {}).items()]
+        sought += [
+            Sought(f"{SYMPTOM}{name}", pattern, frozenset())
+            for name, pattern in self.vocabulary.get("symptoms", {}).items()
+        ]
         return PatternSet(sought, self.literals)
 
     def _clauses(self, rule_id: str) -> Iterator[Asked]:
@@ -78,13 +80,27 @@ class Rulebook:
 
         if isinstance(self.rules, Thawing) and self.rules.is_frozen(rule_id):
             for side, one in self.rules.clauses(rule_id):
-                yield Asked(one["id"], side == "for_", one.get("pattern"), one.get("event"), one.get("observed"), one.get("fact"),
-                            tuple(one.get("sources", ())))
+                yield Asked(
+                    one["id"],
+                    side == "for_",
+                    one.get("pattern"),
+                    one.get("event"),
+                    one.get("observed"),
+                    one.get("fact"),
+                    tuple(one.get("sources", ())),
+                )
             return
         rule = self.rules[rule_id]
         for clause in rule.clauses:
-            yield Asked(clause.id, clause in rule.for_, clause.pattern, clause.event, clause.observed, clause.fact,
-                        tuple(clause.sources))
+            yield Asked(
+                clause.id,
+                clause in rule.for_,
+                clause.pattern,
+                clause.event,
+                clause.observed,
+                clause.fact,
+                tuple(clause.sources),
+            )
 
     @cached_property
     def openers(self) -> dict[str, tuple[Asked, ...]]:
@@ -115,8 +131,10 @@ def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
     if (home / prebuilt.NAME).is_file():
         shipped = prebuilt.thaw(home / prebuilt.NAME)
         return _with(shipped, folders, hashlib.sha256(shipped.digest.encode()), strict) if folders else shipped
-    causes = {slug: Cause(slug, entry.get("family", ""), entry.get("title", slug))
-              for slug, entry in _toml(home / "causes.toml").items()}
+    causes = {
+        slug: Cause(slug, entry.get("family", ""), entry.get("title", slug))
+        for slug, entry in _toml(home / "causes.toml").items()
+    }
     digest = hashlib.sha256()
     rules: dict[str, Rule] = {}
     paths: dict[str, str] = {}
@@ -132,7 +150,9 @@ def _with(book: Rulebook, folders: list[str], digest: Any, strict: bool) -> Rule
     for folder in folders:
         path = Path(folder)
         if not path.is_dir():
-            book.faults.append(f"no rules were read from {folder}: it is not a folder. Give a folder of .toml rule files")
+            book.faults.append(
+                f"no rules were read from {folder}: it is not a folder. Give a folder of .toml rule files"
+            )
             continue
         _take(path, f"{path.resolve().name}/", book.rules, book.paths, digest, book.faults)
         extra_causes = path / "causes.toml"
@@ -150,15 +170,20 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def _take(folder: Path, prefix: str, rules: MutableMapping[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]) -> None:
-    found = sorted(folder.glob("*/*.toml")) + sorted(p for p in folder.glob("*.toml")
-                                                     if p.name not in ("causes.toml", "vocabulary.toml"))
+def _take(
+    folder: Path, prefix: str, rules: MutableMapping[str, Rule], paths: dict[str, str], digest: Any, faults: list[str]
+) -> None:
+    found = sorted(folder.glob("*/*.toml")) + sorted(
+        p for p in folder.glob("*.toml") if p.name not in ("causes.toml", "vocabulary.toml")
+    )
     if len(found) > MOST_RULES:
         faults.append(f"{folder}: more than {MOST_RULES} rules: the rest was not read. Give the folder that is meant")
     for path in found[:MOST_RULES]:
         try:
             if not path.is_file() or path.stat().st_size > LARGEST_RULE:
-                faults.append(f"{path}: no file, or larger than {LARGEST_RULE} bytes: not read. A rule is a page of text")
+                faults.append(
+                    f"{path}: no file, or larger than {LARGEST_RULE} bytes: not read. A rule is a page of text"
+                )
                 continue
             content = path.read_bytes()
             rule = read_rule(content, path)
@@ -188,8 +213,11 @@ def read_rule(content: bytes, path: Path) -> Rule:
     try:
         rule = Rule.model_validate(data)
     except ValidationError as problem:
-        raise RuleFault([f"{path}: {'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}"
-                         for one in problem.errors()]) from problem
+        raise RuleFault(
+            [f"{path}: {'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}" for one in problem.errors()]
+        ) from problem
     if rule.id != path.stem:
-        raise RuleFault([f"{path}: the file is named {path.stem!r} but its id is {rule.id!r}. Name the file after the id"])
+        raise RuleFault(
+            [f"{path}: the file is named {path.stem!r} but its id is {rule.id!r}. Name the file after the id"]
+        )
     return rule

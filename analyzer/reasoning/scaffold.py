@@ -6,7 +6,7 @@ import re
 from datetime import date
 from pathlib import Path
 
-RULE = '''# What does this cause look like, and what tells it from its look-alikes?
+RULE = """# What does this cause look like, and what tells it from its look-alikes?
 id = "{id}"
 cause = "{cause}"
 title = "One line that a person on call can read aloud"
@@ -38,7 +38,7 @@ grade = "inferred"
 [[source]]
 url = "https://example.org/replace-by-the-issue"
 status = "page"
-'''
+"""
 EXPECT = {
     "hit-todo": 'provenance = "where the lines come from"\nfirst = "{cause}"\nat_least = "high"\n',
     "near-miss-todo": 'provenance = "where the lines come from"\nnever_first = ["{cause}"]\n',

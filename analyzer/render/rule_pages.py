@@ -15,10 +15,19 @@ table{border-collapse:collapse}td{padding:.15rem .8rem .15rem 0;vertical-align:t
 
 
 def _page(title: str, body: list[str]) -> str:
-    return "\n".join(["<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
-                      '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">',
-                      '<meta name="viewport" content="width=device-width">', f"<title>{html(title)}</title><style>{STYLE}</style>",
-                      "</head><body>", *body, "</body></html>", ""])
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            '<meta name="viewport" content="width=device-width">',
+            f"<title>{html(title)}</title><style>{STYLE}</style>",
+            "</head><body>",
+            *body,
+            "</body></html>",
+            "",
+        ]
+    )
 
 
 def _address(url: str) -> str:
@@ -41,27 +50,49 @@ def _clauses(heading: str, clauses: list[Clause]) -> list[str]:
 def rule_page(rule: Rule, rulebook: Rulebook) -> str:
     """The page of one rule."""
     cause = rulebook.cause(rule.cause)
-    body = ['<p><a href="index.html">All rules</a></p>', f"<h1>{html(rule.title)}</h1>",
-            f"<p><code>{html(rule.id)}</code> · {rule.phase} · {rule.impact} · sources checked {rule.checked}</p>",
-            f"<p>Cause: <code>{html(rule.cause)}</code>, {html(cause.title)}</p>"]
+    body = [
+        '<p><a href="index.html">All rules</a></p>',
+        f"<h1>{html(rule.title)}</h1>",
+        f"<p><code>{html(rule.id)}</code> · {rule.phase} · {rule.impact} · sources checked {rule.checked}</p>",
+        f"<p>Cause: <code>{html(rule.cause)}</code>, {html(cause.title)}</p>",
+    ]
     if rule.about:
         body.append(f"<p>{html(rule.about)}</p>")
     if rule.applies:
         body.append("<p>Only on: " + "; ".join(html(f"{k} {spelled(v)}") for k, v in rule.applies.items()) + "</p>")
     if rule.versions.affected or rule.versions.fixed_in:
-        body.append(f"<p>Affected: {html(rule.versions.affected or 'not stated')}. Fixed in: "
-                    f"{html(rule.versions.fixed_in or 'not stated')}.</p>")
+        body.append(
+            f"<p>Affected: {html(rule.versions.affected or 'not stated')}. Fixed in: "
+            f"{html(rule.versions.fixed_in or 'not stated')}.</p>"
+        )
     body += _clauses("Speaks for it", rule.for_) + _clauses("Speaks against it", rule.against)
     if rule.rival:
-        body += ["<h2>Looks alike</h2>", "<dl>", *(f"<dt><code>{html(r.cause)}</code></dt><dd>{html(r.tell_apart)}</dd>" for r in rule.rival), "</dl>"]
+        body += [
+            "<h2>Looks alike</h2>",
+            "<dl>",
+            *(f"<dt><code>{html(r.cause)}</code></dt><dd>{html(r.tell_apart)}</dd>" for r in rule.rival),
+            "</dl>",
+        ]
     if rule.remedy:
         body.append("<h2>What to do</h2>")
     for remedy in rule.remedy:
-        body += [f"<pre>{html(remedy.do)}</pre>", f"<p>Verify: {html(remedy.verify)}. Grade: {remedy.grade}"
-                 + (f" ({html(remedy.evidence)})" if remedy.evidence else "") + "."
-                 + (f" Caveat: {html(remedy.caveat)}." if remedy.caveat else "") + "</p>"]
-    body += ["<h2>Sources</h2>", "<ul>", *(f"<li>{_address(s.url)} {html(s.title)} ({html(s.status)}, checked {s.checked or rule.checked})</li>"
-                                            for s in rule.source), "</ul>"]
+        body += [
+            f"<pre>{html(remedy.do)}</pre>",
+            f"<p>Verify: {html(remedy.verify)}. Grade: {remedy.grade}"
+            + (f" ({html(remedy.evidence)})" if remedy.evidence else "")
+            + "."
+            + (f" Caveat: {html(remedy.caveat)}." if remedy.caveat else "")
+            + "</p>",
+        ]
+    body += [
+        "<h2>Sources</h2>",
+        "<ul>",
+        *(
+            f"<li>{_address(s.url)} {html(s.title)} ({html(s.status)}, checked {s.checked or rule.checked})</li>"
+            for s in rule.source
+        ),
+        "</ul>",
+    ]
     return _page(rule.title, body)
 
 
@@ -71,8 +102,13 @@ def pages(rulebook: Rulebook) -> dict[str, str]:
     rows = []
     for phase in ("startup", "capture", "serving", "collective", "hardware", "host"):
         rows.append(f"<h2>{phase}</h2><table>")
-        rows += [f'<tr><td><a href="{html(rule.id.replace("/", "--"))}.html">{html(rule.id)}</a></td><td>{html(rule.title)}</td></tr>'
-                 for rule in sorted(rulebook.rules.values(), key=lambda r: r.id) if rule.phase == phase]
+        rows += [
+            f'<tr><td><a href="{html(rule.id.replace("/", "--"))}.html">{html(rule.id)}</a></td><td>{html(rule.title)}</td></tr>'
+            for rule in sorted(rulebook.rules.values(), key=lambda r: r.id)
+            if rule.phase == phase
+        ]
         rows.append("</table>")
-    made["index.html"] = _page("stuckwarp rules", [f"<h1>{len(rulebook.rules)} rules, rulebook {rulebook.digest}</h1>", *rows])
+    made["index.html"] = _page(
+        "stuckwarp rules", [f"<h1>{len(rulebook.rules)} rules, rulebook {rulebook.digest}</h1>", *rows]
+    )
     return made

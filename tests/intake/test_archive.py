@@ -98,7 +98,12 @@ def test_odd_names_links_and_devices_write_nothing(tmp_path: Path) -> None:
             info = tarfile.TarInfo(name)
             info.size = len(TEXT)
             tar.addfile(info, io.BytesIO(TEXT))
-        for name, kind in (("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE), ("fifo", tarfile.FIFOTYPE), ("dev", tarfile.CHRTYPE)):
+        for name, kind in (
+            ("link", tarfile.SYMTYPE),
+            ("hard", tarfile.LNKTYPE),
+            ("fifo", tarfile.FIFOTYPE),
+            ("dev", tarfile.CHRTYPE),
+        ):
             info = tarfile.TarInfo(name)
             info.type, info.linkname = kind, "/etc/passwd"
             tar.addfile(info)

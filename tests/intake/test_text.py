@@ -19,8 +19,11 @@ from parsers.stamp import ClockKind
 
 def lines(data: bytes, troubles: list[Trouble] | None = None) -> list[Line]:
     stack = transports_of(data.decode("utf-8", "replace"))
-    return [line for block in blocks("x", io.BytesIO(data), data[:4096], Budget(), troubles if troubles is not None else [])
-            for line in lines_of(block, stack, Budget())]
+    return [
+        line
+        for block in blocks("x", io.BytesIO(data), data[:4096], Budget(), troubles if troubles is not None else [])
+        for line in lines_of(block, stack, Budget())
+    ]
 
 
 @given(st.binary(max_size=400))
@@ -29,9 +32,11 @@ def test_any_bytes_become_lines_as_sed_counts_them(data: bytes) -> None:
     expected = data.split(b"\n")
     if not expected[-1]:
         expected.pop()
-    got = [line for block in blocks("x", io.BytesIO(data), data, Budget(), []) for line in lines_of(block, (), Budget())]
+    got = [
+        line for block in blocks("x", io.BytesIO(data), data, Budget(), []) for line in lines_of(block, (), Budget())
+    ]
     assert [line.number for line in got] == list(range(1, len(expected) + 1))
-    assert [data[line.start:line.end] for line in got] == expected
+    assert [data[line.start : line.end] for line in got] == expected
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig", "utf-8"])
@@ -57,7 +62,7 @@ def test_colours_are_taken_out_and_offsets_stay() -> None:
     data = b"\x1b[31mXi\x1b[0md\x1b]52;c;aaaa\x07 (PCI\nsecond\n"
     got = lines(data)
     assert got[0].text == "Xid (PCI"
-    assert data[got[1].start:got[1].end] == b"second"
+    assert data[got[1].start : got[1].end] == b"second"
 
 
 PAYLOAD = ["INFO 11-30 20:04:27 [core.py:1] one", "WARNING 11-30 20:04:28 [core.py:2] two", ""]

@@ -11,21 +11,47 @@ from parsers.span import SourceSpan
 HERE = SourceSpan("env.txt", 1, 1, 0, 10)
 
 
-@pytest.mark.parametrize(("name", "sm"), [
-    ("NVIDIA H200", "9.0"), ("GB300", "10.3"), ("NVIDIA GB10", "12.1"), ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0"),
-    ("NVIDIA L40S", "8.9"), ("Tesla T4", "7.5"), ("NVIDIA RTX 6000 Ada Generation", "8.9"), ("NVIDIA A100-SXM4-80GB", "8.0"),
-    ("NVIDIA GeForce RTX 5090", "12.0"), ("Quadro K620", None), ("GB1000", None),
-])
+@pytest.mark.parametrize(
+    ("name", "sm"),
+    [
+        ("NVIDIA H200", "9.0"),
+        ("GB300", "10.3"),
+        ("NVIDIA GB10", "12.1"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0"),
+        ("NVIDIA L40S", "8.9"),
+        ("Tesla T4", "7.5"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("NVIDIA A100-SXM4-80GB", "8.0"),
+        ("NVIDIA GeForce RTX 5090", "12.0"),
+        ("Quadro K620", None),
+        ("GB1000", None),
+    ],
+)
 def test_compute_capability(name: str, sm: str | None) -> None:
     assert sm_of(name) == sm
 
 
-@pytest.mark.parametrize(("condition", "value", "expected"), [
-    ("12.1", "12.1", True), (["12.0", "12.1"], "12.1", True), ("~(?i)cudnn", "x CUDNN y", True), ("~^cudnn", "xcudnn", False),
-    (">= 0.6.7, < 0.6.7.post2", "0.6.7.post1", True), (">= 0.6.7, < 0.6.7.post2", "0.6.7.post2", False),
-    ("< 0.25", "v0.24.1rc1+cu130", True), ("> 90", 95.5, True), ("> 90", 90, False), (79, "79", True), (79, 7, False),
-    (True, "true", True), (False, True, False), ("x", None, False), (["a", "b"], ["c", "b"], True), (">= 1", "no version", False),
-])
+@pytest.mark.parametrize(
+    ("condition", "value", "expected"),
+    [
+        ("12.1", "12.1", True),
+        (["12.0", "12.1"], "12.1", True),
+        ("~(?i)cudnn", "x CUDNN y", True),
+        ("~^cudnn", "xcudnn", False),
+        (">= 0.6.7, < 0.6.7.post2", "0.6.7.post1", True),
+        (">= 0.6.7, < 0.6.7.post2", "0.6.7.post2", False),
+        ("< 0.25", "v0.24.1rc1+cu130", True),
+        ("> 90", 95.5, True),
+        ("> 90", 90, False),
+        (79, "79", True),
+        (79, 7, False),
+        (True, "true", True),
+        (False, True, False),
+        ("x", None, False),
+        (["a", "b"], ["c", "b"], True),
+        (">= 1", "no version", False),
+    ],
+)
 def test_conditions(condition: object, value: object, expected: bool) -> None:
     assert holds(condition, value) is expected  # type: ignore[arg-type]
 

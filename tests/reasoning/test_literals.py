@@ -11,15 +11,18 @@ from analyzer.reasoning.literals import NoLiteral, required_literals
 from analyzer.reasoning.rulebook import load
 
 
-@pytest.mark.parametrize(("pattern", "expected"), [
-    (r"Selected (?P<kernel>FlashInferFP8\w+) for (?P<m>\w+)", {b"selected flashinferfp8"}),
-    (r"(?i)cudnn.*(e4m3|fp8)", {b"cudnn"}),
-    (r"EngineDeadError|engine core exited", {b"enginedeaderror", b"engine core exited"}),
-    (r"Xid \([^)]*\): (?:43|45),", {b"xid ("}),
-    (r"(?:abcd)?efghi", {b"efghi"}),
-    (r"[Nn]o such file", {b"no such file"}),
-    (r"a{2,3}bcde", {b"bcde"}),
-])
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"Selected (?P<kernel>FlashInferFP8\w+) for (?P<m>\w+)", {b"selected flashinferfp8"}),
+        (r"(?i)cudnn.*(e4m3|fp8)", {b"cudnn"}),
+        (r"EngineDeadError|engine core exited", {b"enginedeaderror", b"engine core exited"}),
+        (r"Xid \([^)]*\): (?:43|45),", {b"xid ("}),
+        (r"(?:abcd)?efghi", {b"efghi"}),
+        (r"[Nn]o such file", {b"no such file"}),
+        (r"a{2,3}bcde", {b"bcde"}),
+    ],
+)
 def test_examples(pattern: str, expected: set[bytes]) -> None:
     assert set(required_literals(pattern)) == expected
 
@@ -31,8 +34,15 @@ def test_none(pattern: str) -> None:
 
 
 words = st.sampled_from(["hang", "Xid ", "memory", "a b", "no literal"])
-parts = st.one_of(words, words.map(lambda w: f"(?:{w})?"), words.map(lambda w: f"({w}|other words)"), st.just(r"\d+"),
-                  words.map(lambda w: f"{w}+"), st.just(".{0,9}"), words.map(lambda w: f"(?P<x{abs(hash(w)) % 9999}>{w})"))
+parts = st.one_of(
+    words,
+    words.map(lambda w: f"(?:{w})?"),
+    words.map(lambda w: f"({w}|other words)"),
+    st.just(r"\d+"),
+    words.map(lambda w: f"{w}+"),
+    st.just(".{0,9}"),
+    words.map(lambda w: f"(?P<x{abs(hash(w)) % 9999}>{w})"),
+)
 
 
 @given(st.lists(parts, min_size=1, max_size=5, unique=True), st.data())

@@ -10,8 +10,13 @@ from typing import Any
 from analyzer.reasoning.bundle import Bundle, Observation
 from parsers.event import Event
 
-COUNTERS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count",
-            "sglang:generation_tokens_total", "sglang:prompt_tokens_total")
+COUNTERS = (
+    "vllm:generation_tokens_total",
+    "vllm:prompt_tokens_total",
+    "vllm:iteration_tokens_total_count",
+    "sglang:generation_tokens_total",
+    "sglang:prompt_tokens_total",
+)
 RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
 SLOW = 2.0
 """Tokens per second below which a serving engine is called slow."""
@@ -51,8 +56,11 @@ def _scrapes(bundle: Bundle) -> Iterator[Observation]:
             yield Observation("serving_progress", [two], {"what": name, "value": moved[name]})
         elif running > 0 and was_running > 0:
             for name in grown:
-                yield Observation("flat_counter", [_line_of(two, name), _line_of(one, name)],
-                                  {"counter": name, "value": after[name], "running": running})
+                yield Observation(
+                    "flat_counter",
+                    [_line_of(two, name), _line_of(one, name)],
+                    {"counter": name, "value": after[name], "running": running},
+                )
     for scrape in scrapes:
         tokens = max((_values(scrape).get(name, 0.0) for name in COUNTERS), default=0.0)
         if tokens > 0 and len(scrapes) == 1:
@@ -81,33 +89,48 @@ def _number(event: Event, name: str) -> float:
 def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Observation]:
     moving = [e for e in stats if _number(e, "generation_tps") > 0 or _number(e, "prompt_tps") > 0]
     if moving:
-        yield Observation("serving_progress", [moving[-1]], {"what": "throughput", "value": _number(moving[-1], "generation_tps")})
+        yield Observation(
+            "serving_progress", [moving[-1]], {"what": "throughput", "value": _number(moving[-1], "generation_tps")}
+        )
     last = stats[-1]
     idle = _number(last, "generation_tps") == 0 and _number(last, "prompt_tps") == 0
     if idle and _number(last, "running") > 0:
-        answered = [e for e in bundle.events("server_log.request")
-                    if e.span.source == source and e.span.first_line > last.span.first_line
-                    and int(e.fields.get("status") or 0) < 400]
+        answered = [
+            e
+            for e in bundle.events("server_log.request")
+            if e.span.source == source
+            and e.span.first_line > last.span.first_line
+            and int(e.fields.get("status") or 0) < 400
+        ]
         if not answered:
             yield Observation("zero_throughput_running", [last], {"running": _number(last, "running")})
     busy = [e for e in stats if _number(e, "running") > 0]
     slow = [e for e in busy if 0 < _number(e, "generation_tps") < SLOW]
     if len(slow) >= 2 and len(slow) >= 0.8 * len(busy):
-        yield Observation("slow_but_moving", [slow[-1], slow[0]], {"generation_tps": _number(slow[-1], "generation_tps")})
+        yield Observation(
+            "slow_but_moving", [slow[-1], slow[0]], {"generation_tps": _number(slow[-1], "generation_tps")}
+        )
 
 
 def _waits(bundle: Bundle) -> Iterator[Observation]:
     for source, waits in _by_source(bundle.events("server_log.shm_broadcast_wait")):
         last_wait = waits[-1].span.first_line
-        marks = [e for e in bundle.events("server_log.phase", "server_log.ready", "server_log.progress_bar")
-                 if e.span.source == source]
-        tokens = [e for e in bundle.events("server_log.stats") if e.span.source == source
-                  and (_number(e, "generation_tps") > 0 or _number(e, "prompt_tps") > 0)]
+        marks = [
+            e
+            for e in bundle.events("server_log.phase", "server_log.ready", "server_log.progress_bar")
+            if e.span.source == source
+        ]
+        tokens = [
+            e
+            for e in bundle.events("server_log.stats")
+            if e.span.source == source and (_number(e, "generation_tps") > 0 or _number(e, "prompt_tps") > 0)
+        ]
         after = [e for e in marks + tokens if e.span.first_line > last_wait]
         ready = [e for e in bundle.events("server_log.ready") if e.span.source == source]
         if after:
-            yield Observation("waits_then_progress", [waits[-1], min(after, key=lambda e: e.span.first_line)],
-                              {"count": len(waits)})
+            yield Observation(
+                "waits_then_progress", [waits[-1], min(after, key=lambda e: e.span.first_line)], {"count": len(waits)}
+            )
             yield Observation("late_progress", [after[-1]])
         elif tokens or (ready and ready[0].span.first_line < waits[0].span.first_line):
             yield Observation("waits_after_ready", [waits[0], waits[-1]], {"count": len(waits)})

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from analyzer.reasoning.bundle import Bundle, Observation
 from parsers.event import Event
 
-WAITING = {"lock", "socket", "download", "collective", "cuda_sync", "jit_compile", "file_lock", "sleep", "worker_reply", "native"}
+WAITING = {
+    "lock",
+    "socket",
+    "download",
+    "collective",
+    "cuda_sync",
+    "jit_compile",
+    "file_lock",
+    "sleep",
+    "worker_reply",
+    "native",
+}
 SPIN = re.compile(r"\b(?:sched_yield|acquire_read|acquire_write|SpinCondition\.wait|worker_busy_loop)\b")
 SERVER_COMMAND = re.compile(r"(?i)VLLM|EngineCore|Worker|sglang|python|ray::")
 
@@ -19,8 +30,12 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
     mains = [t for t in threads if _is_main(t, threads)]
     for thread in mains:
         wait = thread.fields.get("wait")
-        fields: dict[str, object] = {"process": _process(thread), "wait": wait, "top": thread.fields.get("top"),
-                                     "function": thread.fields.get("function") or thread.fields.get("top")}
+        fields: dict[str, object] = {
+            "process": _process(thread),
+            "wait": wait,
+            "top": thread.fields.get("top"),
+            "function": thread.fields.get("function") or thread.fields.get("top"),
+        }
         if wait in WAITING:
             yield Observation("thread_waits", [thread], fields)
         if wait == "worker_reply":
@@ -55,8 +70,15 @@ def _frames(thread: Event) -> list[str]:
     names = []
     if isinstance(frames, list):
         for frame in frames:
-            names.append(str(frame.get("function") if isinstance(frame, dict) else
-                             frame[0] if isinstance(frame, list | tuple) and frame else frame))
+            names.append(
+                str(
+                    frame.get("function")
+                    if isinstance(frame, dict)
+                    else frame[0]
+                    if isinstance(frame, list | tuple) and frame
+                    else frame
+                )
+            )
     return names
 
 
@@ -73,22 +95,39 @@ def _twice(threads: list[Event]) -> Iterator[Observation]:
             continue
         key = (thread.actor.pid or _process(thread), frames)
         first = seen.setdefault(key, thread)
-        apart = first is not thread and (first.span.source != thread.span.source or first.span.first_line != thread.span.first_line)
+        apart = first is not thread and (
+            first.span.source != thread.span.source or first.span.first_line != thread.span.first_line
+        )
         if apart and key not in told:
             told.add(key)
-            yield Observation("same_stack_twice", [thread, first], {"process": _process(thread), "top": frames[0],
-                                                                     "wait": thread.fields.get("wait")})
+            yield Observation(
+                "same_stack_twice",
+                [thread, first],
+                {"process": _process(thread), "top": frames[0], "wait": thread.fields.get("wait")},
+            )
 
 
 def _gil(threads: list[Event]) -> Iterator[Observation]:
     for thread in threads:
         if not thread.fields.get("owns_gil"):
             continue
-        others = [t for t in threads if t is not thread and t.span.source == thread.span.source and t.actor.pid == thread.actor.pid]
-        quiet = thread.fields.get("state") == "idle" or thread.fields.get("wait") in ("native", "sleep", "socket", "lock")
+        others = [
+            t
+            for t in threads
+            if t is not thread and t.span.source == thread.span.source and t.actor.pid == thread.actor.pid
+        ]
+        quiet = thread.fields.get("state") == "idle" or thread.fields.get("wait") in (
+            "native",
+            "sleep",
+            "socket",
+            "lock",
+        )
         if quiet and others and all(t.fields.get("state") != "active" for t in others):
-            yield Observation("gil_held", [thread], {"process": _process(thread), "thread": thread.fields.get("thread"),
-                                                     "top": thread.fields.get("top")})
+            yield Observation(
+                "gil_held",
+                [thread],
+                {"process": _process(thread), "thread": thread.fields.get("thread"), "top": thread.fields.get("top")},
+            )
 
 
 def _locks(threads: list[Event]) -> Iterator[Observation]:
@@ -109,9 +148,17 @@ def _locks(threads: list[Event]) -> Iterator[Observation]:
 def _stopped(bundle: Bundle) -> Iterator[Observation]:
     for event in bundle.events("process.status"):
         if str(event.fields.get("state", "")).upper().startswith("T") and SERVER_COMMAND.search(
-                str(event.fields.get("name") or event.text)):
-            yield Observation("stopped_process", [event], {"pid": event.actor.pid or event.fields.get("pid"),
-                                                           "name": event.fields.get("name"), "how": "state T"})
+            str(event.fields.get("name") or event.text)
+        ):
+            yield Observation(
+                "stopped_process",
+                [event],
+                {"pid": event.actor.pid or event.fields.get("pid"), "name": event.fields.get("name"), "how": "state T"},
+            )
     for event in bundle.events("stacks.error"):
         if event.fields.get("error") == "stopped_process":
-            yield Observation("stopped_process", [event], {"pid": event.actor.pid, "how": "the stack dump failed on a stopped process"})
+            yield Observation(
+                "stopped_process",
+                [event],
+                {"pid": event.actor.pid, "how": "the stack dump failed on a stopped process"},
+            )
