@@ -1,10 +1,12 @@
-"""Processes and their limits: /proc/PID/status, ps, top, thread lists, docker inspect, kubectl describe, ulimit, df.
+"""Processes and their limits: /proc/PID/status, ps, top, thread lists, docker inspect, kubectl describe, ulimit, df,
+/proc/PID/stack and /proc/PID/wchan.
 
 Process states are the kernel's letters (proc(5)): R running, S sleeping, D uninterruptible, T stopped, Z zombie.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -66,6 +68,7 @@ SHM = lazy(r'\s*"?Shm_?[sS]ize"?\s*[:=]\s*"?(?P<value>\d+\w*)')
 COMMAND_LINE = lazy(
     r"(?:[\w@:~/.-]{0,60}[$#] ?)\s*(?P<command>ps|top|df|du|ulimit|cat /proc|docker|kubectl|free)\b"
 )
+WCHAN = lazy(r"[a-z_][a-z0-9]*(?:_[a-z0-9]+){1,8}(?:\.[a-z]+\.\d+)?$")
 JSON_TITLES = lazy(r'\s*\{\s*"\d{1,8}"\s*:\s*"')
 
 
@@ -86,6 +89,7 @@ class _Reading:
         self.kube_name: str | None = None
         self.pod: str | None = None
         self.rows = 0
+        self.stack: list[tuple[str, Line]] = []
 
     def walk(self, lines: Iterable[Line]) -> Iterator[Event | Trouble]:
         text_lines: list[Line] = []
@@ -98,8 +102,16 @@ class _Reading:
             if self.rows > MAX_ROWS:
                 yield Trouble(self.source, "limit", f"more than {MAX_ROWS} rows: the rest is not read", line.number)
                 break
+            found = WCHAN.match(line.text.strip())
+            if number == 0 and found:
+                rest = list(itertools.islice(stream, 2))
+                if not any(one.text.strip() for one in rest):
+                    yield self._event("process.status", line, {"pid": None, "name": None, "wchan": found[0]})
+                for one in rest:
+                    yield from self._take(one.text.rstrip("\r").rstrip(), one)
         if text_lines:
             yield from self._json(text_lines)
+        yield from self._end_stack()
         yield from self._end_status()
         yield from self._end_container()
         yield from self._end_kube()
@@ -131,6 +143,11 @@ class _Reading:
         )
 
     def _take(self, text: str, line: Line) -> Iterator[Event]:
+        frame = PROC_STACK.match(text.strip())
+        if frame:
+            self.stack.append((frame["function"], line))
+            return
+        yield from self._end_stack()
         if not text:
             self.columns = []
             return
@@ -154,6 +171,15 @@ class _Reading:
         yield from self._container(text, line)
         yield from self._table(text, line)
         yield from self._limits(text, line)
+
+    def _end_stack(self) -> Iterator[Event]:
+        """`/proc/PID/stack`: the kernel functions in which a task is, the innermost first."""
+        stack, self.stack = self.stack, []
+        if not stack:
+            return
+        functions = [function for function, _ in stack[:64]]
+        fields: dict[str, Any] = {"pid": None, "name": None, "wchan": functions[0], "frames": functions}
+        yield self._event("process.status", stack[0][1], fields)
 
     def _end_status(self) -> Iterator[Event]:
         status, self.status = self.status, {}
@@ -326,6 +352,8 @@ class ProcessState:
         lines = [text.rstrip() for text in head.split("\n")[:200] if text.strip()]
         if not lines:
             return 0.0
+        if len(lines) == 1 and len(head) < 80 and WCHAN.match(lines[0].strip()):
+            return 0.9
         if re.match(r"Name:\t\S", lines[0]) and any(STATUS_STATE.match(text) for text in lines[:8]):
             return 0.98
         if TOP_TITLE.match(lines[0]) or (JSON_TITLES.match(head[:400]) and self._titles(head)):

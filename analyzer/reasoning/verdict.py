@@ -24,11 +24,14 @@ TROUBLE = ("server_log.exception", "server_log.engine_dead", "server_log.process
            "kernel_log.panic", "kernel_log.unclean_start", "kernel_log.thermal", "kernel_log.remote_fs",
            "gpu_samples.error", "cuda_core.exception", "cuda_core.trap", "cuda_core.kernel", "cuda_gdb.exception",
            "collective.watchdog_timeout", "collective.rank_behind", "collective.nccl_warn", "stacks.error", "cuda_core.no_grid",
-           "cuda_gdb.kernel", "server_log.watchdog", "process.exit")
+           "cuda_gdb.no_grid", "cuda_gdb.kernel", "server_log.watchdog", "process.exit",
+           "notes.failure", "notes.client_error")
 TROUBLING = ("flat_counter", "zero_throughput_running", "slow_but_moving", "open_phase", "open_bar", "waits_after_ready",
              "stopped_process", "busy_but_cool", "gil_held", "lock_cycle", "host_stopped", "rank_behind",
              "download_without_end", "nccl_silence_after_init")
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
+# Parsers of what people wrote or chose to run: it proves no health.
+WORDS = ("handwritten", "terminal", "client_errors")
 # Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults.
 QUIET_IS_WELL = ("kernel_log", "fabric")
 
@@ -82,7 +85,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     faults = [c for c in live if not c.rule.harmless]
     harmless = [c for c in live if c.rule.harmless]
     unread = [t for t in troubles if t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")]
-    strange = [r for r in usable if r.parser is None and r.nonblank > 2]
+    strange = [r for r in usable if r.nonblank > 2 and (r.parser is None or r.parser in WORDS)]
     serious = [c for c in faults if c.confidence != "low"]
     if serious:
         top = live[0]
@@ -97,7 +100,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
             return "healthy", _healthy(bundle, found, harmless)
         if not faults:
             why = ("part of the input could not be read to its end" if unread else
-                   "a source was not recognised" if strange else "what was read shows neither progress nor an orderly end")
+                   "a source was not recognised, or is somebody's own words" if strange else "what was read shows neither progress nor an orderly end")
             return "unknown", f"No sign of trouble was found, but this is no clean bill of health: {why}."
     if faults:
         return "candidates", f"Not clear; the best fit is: {faults[0].rule.title} (low confidence)."

@@ -59,7 +59,7 @@ ARGS_LINE = lazy(
 CONFIG_MARKS = ("LLM engine (v", "non-default args: ", "args: Namespace(", "server_args=")
 
 # A configuration key of the engine line, of the non-default args, or of SGLang's arguments -> the fact's name.
-_NAMES = {
+SETTING_NAMES = {
     "model": "model.name", "model_path": "model.name", "dtype": "model.dtype", "quantization": "quantization",
     "tensor_parallel_size": "parallel.tp", "tp_size": "parallel.tp",
     "pipeline_parallel_size": "parallel.pp", "pp_size": "parallel.pp",
@@ -165,7 +165,7 @@ def settings(message: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
         if not value:
             continue
         values.setdefault(f"{parent}.{key}" if parent else key, value if len(value) <= 400 else value[:400] + "…")
-        name = _NAMES.get(key) if not parent else _INNER.get((parent, key))
+        name = SETTING_NAMES.get(key) if not parent else _INNER.get((parent, key))
         plain_value = _plain(value)
         if name and plain_value not in _EMPTY:
             stated.append((name, plain_value))
