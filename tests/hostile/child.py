@@ -10,8 +10,12 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analyzer.reasoning.rulebook import Rulebook
 
 MIB = 1 << 20
 MEMORY = 768 * MIB
@@ -45,15 +49,24 @@ class Ended:
         return said
 
 
+@cache
+def _shipped_rules() -> Rulebook:
+    """The shipped rules with their patterns indexed, read once for all children (each has a copy of its own)."""
+    from analyzer.reasoning.rulebook import load
+
+    book = load()
+    assert book.patterns.sought
+    return book
+
+
 def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY) -> Ended:
     """`stuckwarp ARGUMENTS` in a forked child whose current folder, home and temporary folder are below `cwd`."""
     import analyzer.analyze
     import analyzer.cli.analyze
     import analyzer.compose
     import analyzer.render.trace  # noqa: F401  (imported once, before the fork)
-    from analyzer.reasoning.rulebook import load
 
-    load()
+    _shipped_rules()
     out, err = cwd / ".out", cwd / ".err"
     child = os.fork()
     if child == 0:
@@ -98,6 +111,10 @@ def _in_child(arguments: list[str], cwd: Path, out: Path, err: Path, memory: int
             mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        from analyzer.reasoning import rulebook
+
+        read_rules = rulebook.load
+        rulebook.load = lambda extra=(), **options: read_rules(extra, **options) if extra else _shipped_rules()
         sys.argv = ["stuckwarp", *arguments]
         from analyzer.cli import run
 
