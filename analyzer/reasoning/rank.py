@@ -14,10 +14,12 @@ from analyzer.reasoning.facts import Gate
 from analyzer.reasoning.match import findings, gates
 from analyzer.reasoning.rule import Rule, Strength
 from analyzer.reasoning.rulebook import Asked, Rulebook
-from analyzer.timeline.timeline import Place, before
+from analyzer.timeline.timeline import Place, before, before_by_clock
 
 LEVEL = {"low": 0, "medium": 1, "high": 2}
 SHOWN, MEDIUM, HIGH = 1.0, 2.0, 5.0
+# Observations of health: they tell where a fault stands, but nothing began with them.
+SETTING = ("ready_reached", "serving_progress", "moving_counter", "busy_and_working", "idle_engine_stack", "late_progress")
 
 
 @dataclass(slots=True)
@@ -122,7 +124,8 @@ def confidence_of(candidate: Candidate) -> str:
 
 
 def _first(positive: list[Finding]) -> Record | None:
-    """The first event that the hypothesis rests on: the earliest among its telling records."""
+    """The first event that the hypothesis rests on: the earliest among its telling records, the setting left aside."""
+    positive = [f for f in positive if not f.clause.context and f.clause.observed not in SETTING] or positive
     telling = [r for f in positive if f.strength.weight >= 1 for r in f.records] or [r for f in positive for r in f.records]
     first: Record | None = None
     for record in telling:
@@ -169,7 +172,11 @@ def _merit(candidate: Candidate) -> tuple[bool, int, float, str]:
 
 
 def order(candidates: list[Candidate]) -> list[Candidate]:
-    """Causes before their consequences, specific before general, then confidence, score and the first event."""
+    """Causes before their consequences, specific before general, then confidence, score and the first event.
+
+    Only clocks can show that a consequence came before its cause: in a traceback the wrapper is printed first, and in
+    a paste the parts stand in any order.
+    """
     live = [c for c in candidates if not c.ruled_out]
     for candidate in live:
         for other in live:
@@ -205,4 +212,4 @@ def _clearly_earlier(one: Candidate, two: Candidate) -> bool:
 
 def _clearly_later(one: Candidate, two: Candidate) -> bool:
     here, there = _place(one), _place(two)
-    return here is not None and there is not None and before(there, here) is True
+    return here is not None and there is not None and before_by_clock(there, here) is True

@@ -66,6 +66,7 @@ class Clause(_Data):
     after: Slug | None = Field(None, description="Only if it comes after this other clause of the rule.")
     before: Slug | None = Field(None, description="Only if it comes before this other clause of the rule.")
     group: str | None = Field(None, description="Clauses of one group restate one fact: the strongest counts, once.")
+    context: bool = Field(False, description="What it shows is the setting, not an event: never the first event.")
     sample: str | list[str] = Field([], description="Lines that the pattern must match (lint).")
     rejects: list[str] = Field([], description="Near lines that the pattern must not match (lint).")
     collect: str | None = Field(None, description="How to get it when it is not there: a command or a file.")
