@@ -19,12 +19,17 @@ class PrebuiltRulebook(BuildHookInterface[Any]):
             return
         sys.path.insert(0, self.root)
         try:
-            from analyzer.reasoning.prebuilt import NAME, freeze
+            from analyzer.reasoning import lookup, prebuilt
             from analyzer.reasoning.rulebook import load
 
-            text = freeze(load(strict=True))
+            rulebook = load(strict=True)
+            texts = {
+                prebuilt.NAME: prebuilt.freeze(rulebook),
+                lookup.INDEX: lookup.freeze(lookup.entries_of(rulebook)),
+            }
         finally:
             sys.path.remove(self.root)
-        made = Path(tempfile.mkdtemp()) / NAME
-        made.write_text(text, encoding="utf-8")
-        build_data["force_include"][str(made)] = f"analyzer/rules/{NAME}"
+        folder = Path(tempfile.mkdtemp())
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            build_data["force_include"][str(folder / name)] = f"analyzer/rules/{name}"

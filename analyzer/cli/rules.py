@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,15 +83,18 @@ def show(folders: tuple[str, ...], rule: str) -> int:
 @click.pass_obj
 def search(folders: tuple[str, ...], query: tuple[str, ...], limit: int) -> int:
     """Rules that fit QUERY: a symptom, a code (Xid 154), a GPU, a version, or words of a log line."""
+    from analyzer.reasoning.lookup import INDEX, thaw
     from analyzer.reasoning.lookup import search as look_up
+    from analyzer.shipped import shipped_rules
 
-    rulebook = rulebook_of(folders)
-    found = look_up(rulebook, " ".join(query), limit)
+    index = shipped_rules() / INDEX
+    plain = not folders and not os.environ.get("STUCKWARP_RULES")
+    found = look_up(thaw(index) if plain and index.is_file() else rulebook_of(folders), " ".join(query), limit)
     lines = []
     for one in found:
         lines += [f"{one.rule.id}   [{one.rule.phase}, {one.rule.impact}]", f"    {one.rule.title}"]
         if one.rule.remedy:
-            lines.append(f"    do: {one.rule.remedy[0].do}")
+            lines.append(f"    do: {one.rule.remedy}")
     from analyzer.reasoning.codes import code_note
 
     noted = code_note(" ".join(query))

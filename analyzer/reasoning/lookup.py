@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from analyzer.reasoning.rule import Rule
-from analyzer.reasoning.rulebook import Rulebook
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from analyzer.reasoning.rule import Rule
+    from analyzer.reasoning.rulebook import Rulebook
+
+INDEX = "search.json"
+"""The entries of the shipped rules, made when the wheel is built: a look-up then needs neither rules nor pydantic."""
 
 # What people say for what rules say.
 SAME = {
@@ -21,10 +29,23 @@ SAME = {
 
 
 @dataclass(slots=True, frozen=True)
+class Entry:
+    """What a look-up needs of a rule. `fields` are (weight, name, words, text in lower case)."""
+
+    id: str
+    cause: str
+    phase: str
+    impact: str
+    title: str
+    remedy: str
+    fields: tuple[tuple[float, str, frozenset[str], str], ...]
+
+
+@dataclass(slots=True, frozen=True)
 class Found:
     """A rule that fits a query, with the words that fitted and a score."""
 
-    rule: Rule
+    rule: Entry
     score: float
     why: str
 
@@ -55,27 +76,20 @@ def _close(one: str, two: str) -> bool:
     return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
 
 
-def _fields(rule: Rule, rulebook: Rulebook) -> list[tuple[float, str, str]]:
+def _texts(rule: Rule, rulebook: Rulebook) -> list[tuple[float, str, str]]:
     clauses = rule.for_
+    codes = [str(v) for c in clauses if c.event == "kernel_log.xid" for v in _as_list(c.where.get("code"))]
+    gates = " ".join(f"{name} {value}" for name, value in rule.applies.items())
     return [
         (4.0, "name", f"{rule.id} {rule.cause}"),
         (3.0, "title", rule.title),
         (2.0, "cause", rulebook.cause(rule.cause).title),
         (1.5, "about", rule.about),
         (2.0, "evidence", " ".join(c.says for c in clauses)),
-        (2.5, "sample", " ".join(s for c in clauses for s in c.samples)),
-        (
-            2.0,
-            "codes",
-            " ".join(f"xid {v}" for c in clauses if c.event == "kernel_log.xid" for v in _as_list(c.where.get("code"))),
-        ),
-        (
-            1.5,
-            "environment",
-            " ".join(f"{k} {v}" for k, v in rule.applies.items())
-            + f" {rule.versions.affected} {rule.versions.fixed_in}",
-        ),
-        (1.0, "remedy", " ".join(r.do for r in rule.remedy)),
+        (2.5, "sample", " ".join(sample for c in clauses for sample in c.samples)),
+        (2.0, "codes", " ".join(f"xid {code}" for code in codes)),
+        (1.5, "environment", f"{gates} {rule.versions.affected} {rule.versions.fixed_in}"),
+        (1.0, "remedy", " ".join(remedy.do for remedy in rule.remedy)),
     ]
 
 
@@ -83,47 +97,80 @@ def _as_list(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else [] if value is None else [value]
 
 
-def search(rulebook: Rulebook, query: str, limit: int = 10) -> list[Found]:
+def entries_of(rulebook: Rulebook) -> list[Entry]:
+    """The entries of a rulebook."""
+    return [
+        Entry(
+            rule.id,
+            rule.cause,
+            rule.phase,
+            rule.impact,
+            rule.title,
+            rule.remedy[0].do if rule.remedy else "",
+            tuple((weight, name, frozenset(words_of(text)), text.lower())
+                  for weight, name, text in _texts(rule, rulebook)),
+        )
+        for rule in rulebook.rules.values()
+    ]
+
+
+def freeze(entries: Iterable[Entry]) -> str:
+    """Entries as JSON text."""
+    return json.dumps(
+        [[e.id, e.cause, e.phase, e.impact, e.title, e.remedy,
+          [[weight, name, sorted(words), text] for weight, name, words, text in e.fields]] for e in entries],
+        ensure_ascii=False, separators=(",", ":"),
+    )
+
+
+def thaw(path: Path) -> list[Entry]:
+    """Entries from a file that `freeze` wrote."""
+    rows: list[list[Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        Entry(*plain, tuple((weight, name, frozenset(words), text) for weight, name, words, text in fields))
+        for *plain, fields in rows
+    ]
+
+
+def search(rules: Rulebook | list[Entry], query: str, limit: int = 10) -> list[Found]:
     """The best rules for a query, best first; [] when no word of it fits any rule."""
+    entries = rules if isinstance(rules, list) else entries_of(rules)
     wanted = list(dict.fromkeys(words_of(query)))
     if not wanted:
         return []
-    index = {
-        rule.id: [
-            (weight, label, frozenset(words_of(text)), text.lower()) for weight, label, text in _fields(rule, rulebook)
-        ]
-        for rule in rulebook.rules.values()
-    }
-    spread = {
-        word: sum(any(word in words for _, _, words, _ in fields) for fields in index.values()) for word in wanted
-    }
+    known = frozenset(word for entry in entries for _, _, words, _ in entry.fields for word in words)
+    near = {word: frozenset(one for one in known if one != word and _near(word, one)) for word in wanted}
+    spread = {word: sum(any(word in words for _, _, words, _ in entry.fields) for entry in entries) for word in wanted}
     phrase = " ".join(query.lower().split())
-    found: list[Found] = []
-    for rule in rulebook.rules.values():
-        score, fitted = 0.0, []
-        for word in wanted:
-            best = 0.0
-            for weight, label, words, text in index[rule.id]:
-                exact = word in words
-                near = not exact and any(_near(word, one) for one in words)
-                if exact or near:
-                    rarity = 1.0 + 3.0 / (1 + spread[word])
-                    best = max(best, weight * rarity * (1.0 if exact else 0.5))
-                    fitted.append(label)
-                if len(phrase) > 6 and phrase in text:
-                    best = max(best, weight * 4)
-            score += best
-        hit = sum(
-            1
-            for word in wanted
-            if any(word in words or any(_near(word, w) for w in words) for _, _, words, _ in index[rule.id])
-        )
-        if score and hit >= max(1, len(wanted) // 2):
-            found.append(Found(rule, score * hit / len(wanted), ", ".join(dict.fromkeys(fitted))))
+    found = []
+    for entry in entries:
+        one = _score(entry, wanted, near, spread, phrase)
+        if one is not None:
+            found.append(one)
     found.sort(key=lambda one: (-one.score, one.rule.id))
     return found[:limit]
 
 
-@lru_cache(maxsize=100_000)
+def _score(entry: Entry, wanted: list[str], near: dict[str, frozenset[str]], spread: dict[str, int],
+           phrase: str) -> Found | None:
+    score, hits = 0.0, 0
+    fitted: dict[str, None] = {}
+    for word in wanted:
+        best = 0.0
+        for weight, name, words, text in entry.fields:
+            exact = word in words
+            if exact or not near[word].isdisjoint(words):
+                # A word that few rules hold says more.
+                best = max(best, weight * (1.0 + 3.0 / (1 + spread[word])) * (1.0 if exact else 0.5))
+                fitted[name] = None
+            if len(phrase) > 6 and phrase in text:
+                best = max(best, weight * 4)
+        score += best
+        hits += best > 0
+    if hits < max(1, len(wanted) // 2):
+        return None
+    return Found(entry, score * hits / len(wanted), ", ".join(fitted))
+
+
 def _near(wanted: str, word: str) -> bool:
     return _close(wanted, word) or word in SAME.get(wanted, ()) or wanted in SAME.get(word, ())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from analyzer.reasoning.patterns import PatternSet, Sought
 from analyzer.reasoning.rule import Rule
+from analyzer.shipped import shipped_rules
 
 SYMPTOM = "symptom:"
 MOST_RULES = 2_000
@@ -110,12 +111,6 @@ class Rulebook:
     def cause(self, slug: str) -> Cause:
         """The cause of that slug; one that the vocabulary lacks is named after its slug."""
         return self.causes.get(slug) or Cause(slug, "", slug)
-
-
-def shipped_rules() -> Path:
-    """The folder of the shipped rules: inside the wheel, or beside the package in a checkout."""
-    inside = Path(__file__).parent.parent / "rules"
-    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "rules"
 
 
 def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
