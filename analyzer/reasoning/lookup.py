@@ -127,8 +127,8 @@ def thaw(path: Path) -> list[Entry]:
     """Entries from a file that `freeze` wrote."""
     rows: list[list[Any]] = json.loads(path.read_text(encoding="utf-8"))
     return [
-        Entry(*plain, tuple((weight, name, frozenset(words), text) for weight, name, words, text in fields))
-        for *plain, fields in rows
+        Entry(*row[:6], fields=tuple((weight, name, frozenset(words), text) for weight, name, words, text in row[6]))
+        for row in rows
     ]
 
 
