@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (records and table rows as they are written)
 """Commands measured as a whole: CPU of the process tree, peak memory of its largest process."""
 
 from __future__ import annotations
