@@ -127,8 +127,9 @@ def thaw(path: Path) -> list[Entry]:
     """Entries from a file that `freeze` wrote."""
     rows: list[list[Any]] = json.loads(path.read_text(encoding="utf-8"))
     return [
-        Entry(*row[:6], fields=tuple((weight, name, frozenset(words), text) for weight, name, words, text in row[6]))
-        for row in rows
+        Entry(rule_id, cause, phase, impact, title, remedy,
+              tuple((weight, name, frozenset(words), text) for weight, name, words, text in fields))
+        for rule_id, cause, phase, impact, title, remedy, fields in rows
     ]
 
 
