@@ -40,9 +40,18 @@ def _phases(bundle: Bundle, source: str, marks: list[Event]) -> Iterator[Observa
             yield Observation("ready_reached", [next(e for e in marks if e.fields.get("phase") in DONE)])
         return
     last = marks[-1]
+    if "captur" in str(last.fields.get("phase")) and _captured(bundle, source):
+        return
     if not _stopped(bundle, source, last.span.first_line) and not any(
             e.span.source == source for e in bundle.events("server_log.stats")):
         yield Observation("open_phase", [last], {"phase": last.fields.get("phase"), "process": last.actor.process})
+
+
+def _captured(bundle: Bundle, source: str) -> bool:
+    """Whether the last bar of graph capture is full: a log that ends right there was cut, not stuck in capture."""
+    bars = [e for e in bundle.events("server_log.progress_bar")
+            if e.span.source == source and e.fields.get("family") == "capture"]
+    return bool(bars) and bool(bars[-1].fields.get("finished"))
 
 
 def _bars(bundle: Bundle) -> Iterator[Observation]:
