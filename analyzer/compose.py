@@ -194,7 +194,7 @@ def _hypothesis(analysis: Analysis, candidate: Candidate, rank: int) -> Hypothes
     missing = [
         _missing(candidate, finding)
         for finding in candidate.findings
-        if finding.answer is Answer.UNCHECKED and (finding.clause.collect or finding.clause.strength.weight >= 1)
+        if finding.answer is Answer.UNCHECKED and finding.clause.collect
     ]
     missing += [
         Missing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,10 @@ def rulebook_of(folders: tuple[str, ...]) -> Rulebook:
     """The shipped rules and those of the folders; faults of extra folders go to standard error."""
     from analyzer.reasoning.rulebook import load
 
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise click.ClickException(f"there is no folder of rules {folder}. Give a folder of .toml rule files, "
+                                       "or leave --rules out for the shipped ones.")
     rulebook = load(folders)
     for fault in rulebook.faults[:20]:
         note(fault)
@@ -66,7 +71,13 @@ def colour_wanted(to_file: bool) -> bool:
 def write(text: str, output: Path | None) -> None:
     """To standard output, or to a file that is written as a whole or not at all."""
     if output is None:
-        click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
+        try:
+            click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
+        except BrokenPipeError:
+            raise
+        except OSError as problem:
+            raise click.ClickException(f"the report could not be written to standard output: {problem.strerror}. "
+                                       "Write it elsewhere with -o FILE.") from problem
         return
     partial = output.with_name(f"{output.name}.partial")
     try:
@@ -87,7 +98,8 @@ def finish(report: Report, format_: str, output: Path | None, full: bool, fail_o
         report = redact_report(report)
 
     colour = colour_wanted(output is not None)
-    write(render(report, format_, width=None, colour=colour, full=full), output)
+    width = shutil.get_terminal_size().columns if output is None and sys.stdout.isatty() else None
+    write(render(report, format_, width=width, colour=colour, full=full), output)
     return exit_code(report, fail_on)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,8 @@ def _rule(rulebook: Rulebook, name: str) -> Rule:
         return of_cause[0]
     from analyzer.reasoning.lookup import search
 
-    near = ", ".join(found.rule.id for found in search(rulebook, name.replace("-", " "), 3))
+    close = difflib.get_close_matches(name, rulebook.rules, 3, 0.75)
+    near = ", ".join(close or [found.rule.id for found in search(rulebook, name.replace("-", " "), 3)])
     raise click.ClickException(
         f"there is no rule {name!r}."
         + (f" Did you mean: {near}?" if near else "")

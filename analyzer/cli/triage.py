@@ -33,6 +33,8 @@ def command(
 
     if file == "-" and sys.stdin.isatty():
         click.echo("Paste the text, then press Ctrl-D.", err=True)
+    if Path(file).is_dir():
+        raise click.ClickException(f"{file} is a folder. `stuckwarp analyze {file}` reads it.")
     if file != "-" and not Path(file).is_file():
         raise click.ClickException(f"there is no file {file}. Give a file, or - for standard input.")
     return finish(analyze([file], rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)

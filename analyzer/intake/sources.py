@@ -157,7 +157,10 @@ def _files(paths: list[str], troubles: list[Trouble]) -> Iterator[tuple[Path | N
             continue
         path = Path(given)
         if path.is_dir():
-            yield from _folder(path, troubles)
+            # Of several folders each keeps its name, so that their files are told apart.
+            prefix = f"{path.resolve().name}/" if len(paths) > 1 else ""
+            for found, shown, opener in _folder(path, troubles):
+                yield found, prefix + shown, opener
         else:
             # Opened even when it is no regular file: `analyze <(zcat …)` is a pipe that the user named himself.
             yield path, path.name, lambda path=path: path.open("rb")  # type: ignore[misc]

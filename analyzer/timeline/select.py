@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from analyzer.report import Timeline, TimelineEvent
+from analyzer.report import Moment, Timeline, TimelineEvent
 
 AROUND = 300.0
+NEIGHBOURS = 20
 DAY = 86400.0
 
 
@@ -41,6 +42,8 @@ def _clock(text: str) -> tuple[float | None, float | None]:
 
 def select(timeline: Timeline, wanted: Selection) -> Timeline:
     """The timeline with the chosen events. Raises ValueError for a time that cannot be read."""
+    if wanted.around == "onset" and timeline.onset is not None and _no_clock(timeline.onset):
+        return timeline.model_copy(update={"events": [e for e in _near(timeline) if _fits(e, wanted)]})
     bounds: list[tuple[float | None, float | None, float, float]] = []
     if wanted.around is not None:
         if wanted.around == "onset":
@@ -57,6 +60,22 @@ def select(timeline: Timeline, wanted: Selection) -> Timeline:
         bounds.append((*_checked(wanted.until), float("-inf"), 0.0))
     return timeline.model_copy(update={"events": [e for e in timeline.events if _fits(e, wanted)
                                                   and all(_within(e, *bound) for bound in bounds)]})
+
+
+def _no_clock(onset: Moment) -> bool:
+    """Whether the onset has no time of day: seconds since boot, or a line without a stamp."""
+    return _clock(onset.time or onset.as_written or "") == (None, None)
+
+
+def _near(timeline: Timeline) -> list[TimelineEvent]:
+    """The events around the record of the onset, by their order."""
+    source = timeline.onset.source if timeline.onset is not None else None
+    if source is None:
+        return list(timeline.events)
+    mine = [i for i, e in enumerate(timeline.events) if e.source is not None and e.source.artifact == source.artifact
+            and (e.source.line or 0) >= (source.line or 0)]
+    at = mine[0] if mine else len(timeline.events) - 1
+    return list(timeline.events[max(at - NEIGHBOURS, 0):at + NEIGHBOURS])
 
 
 def _checked(text: str) -> tuple[float | None, float | None]:
