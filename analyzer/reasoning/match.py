@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.bundle import Bundle, Observation
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
 from analyzer.reasoning.patterns import PROSE, Sighting
@@ -78,10 +78,24 @@ def _answer(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
         if finding.answer is Answer.SEEN:
             finding.count = len(seen)
             finding.answer = Answer.SEEN if len(seen) >= clause.count else Answer.ABSENT
+            finding.detail = _told(seen)
         return finding
     if clause.fact is not None:
         return _fact(clause, side, bundle)
     return _absence(clause, side, bundle)
+
+
+_TELLING = ("rank", "ranks", "op", "seq", "gpu", "unit", "units", "counter", "value", "seconds", "phase", "bar", "done", "total", "name")
+
+
+def _told(seen: list[Observation]) -> str:
+    """What the observations name (`rank 1, op ALLREDUCE`), for the sentence beside their quotes: at most three of them."""
+    told: list[str] = []
+    for one in seen[:3]:
+        text = ", ".join(f"{name} {one.fields[name]}" for name in _TELLING if one.fields.get(name) not in (None, ""))
+        if text and text not in told:
+            told.append(text)
+    return "; ".join(told)[:160]
 
 
 def _fits(clause: Clause, fields: dict[str, object] | dict[str, str]) -> bool:

@@ -7,6 +7,7 @@ drivers/firmware/efi/cper.c. Status bits of a bank: Intel SDM vol. 3B, section 1
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from parsers.event import Event
 from parsers.kernel_log.log import Log
@@ -23,6 +24,7 @@ _KILLED = lazy(
 )
 _KILLED_OLD = lazy(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
 _ANON = lazy(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
+_TASK_ROW = lazy(r"\[\s{0,8}\d{1,8}\]\s{1,8}\d{1,7}\s{1,8}\d{1,8}(?:\s{1,12}\d{1,12}){4,8}\s{1,12}-?\d{1,4} (\S.{0,15})$")
 _CONSTRAINTS = {"NONE": "global", "MEMCG": "memcg"}
 
 _MCE_BANK = lazy(
@@ -50,6 +52,7 @@ class MemoryReader:
         self._kill: Event | None = None
         self._invoker: str | None = None
         self._constraint: str | None = None
+        self._table: Event | None = None
         self._ghes: Event | None = None
         self._ghes_mark: str | None = None
 
@@ -58,6 +61,11 @@ class MemoryReader:
         message = record.message
         if "oom" in message or "ill" in message:
             return self._oom(record, message, log)
+        if message.startswith("[") and self._invoker is None and _TASK_ROW.match(message):
+            # The killer's table of tasks, where the paste begins after the line that announces it.
+            if self._table is None:
+                self._table = log.emit("oom_kill", record, keep_open=True, constraint="other")
+            return True
         if "Hardware Error" in message or "EDAC" in message or "achine check" in message or "achine Check" in message:
             return self._hardware(record, message, log)
         if "CMCI storm detected" in message:
@@ -74,16 +82,19 @@ class MemoryReader:
             self._constraint = _CONSTRAINTS.get(found[1], "other")
             task = _TASK.search(message)
             memcg = _MEMCG.search(message)
-            self._kill = log.emit(
-                "oom_kill",
-                record,
-                keep_open=True,
-                victim=task[1] if task else None,
-                pid=int(task[2]) if task else None,
-                constraint=self._constraint,
-                memcg=memcg[1] if memcg else None,
-                invoked_by=self._invoker,
-            )
+            said: dict[str, Any] = {
+                "victim": task[1] if task else None,
+                "pid": int(task[2]) if task else None,
+                "constraint": self._constraint,
+                "memcg": memcg[1] if memcg else None,
+                "invoked_by": self._invoker,
+            }
+            if self._table is not None:
+                self._kill, self._table = self._table, None
+                log.move(self._kill, record)
+                self._kill.fields.update({name: value for name, value in said.items() if value is not None})
+            else:
+                self._kill = log.emit("oom_kill", record, keep_open=True, **said)
             return True
         if "reaped process" in message:
             return True
@@ -102,6 +113,10 @@ class MemoryReader:
             found[1] or "", self._constraint
         )
         event = self._kill
+        if event is None and self._table is not None:
+            event, self._table = self._table, None
+            event.fields.update(pid=pid, constraint=constraint or "other")
+            log.move(event, record)
         if event is None or event.fields.get("pid") != pid:
             event = log.emit(
                 "oom_kill",

@@ -65,6 +65,7 @@ _TALOS = lazy(
 _WRITER = lazy(r"([A-Za-z0-9][\w.:-]{0,253}[\w]|\w) ([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
 _WRITER_ALONE = lazy(r"()([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
 _WRITER_STRICT = lazy(r"([A-Za-z0-9][\w.:-]{0,254}) (?:(kernel)|([A-Za-z(][\w.@/()+-]{0,63})\[(\d{1,10})\]): ?")
+_CLOCK = lazy(r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\s{1,4}(?:kernel: )?")
 _GREP = lazy(
     r"(?:\S{0,200}?(?:messages|syslog|kern\.log|dmesg|kernel|journal)[\w.-]{0,40}?"
     r"|\S{1,200}\.(?:log|txt)(?:\.\d{1,3})?)"
@@ -256,7 +257,7 @@ def peel(text: str, depth: int = 0) -> Prefix | None:
         found = _bsd_form(text, None) or _talos_form(text)
     if found is not None or depth >= 3:
         return found
-    for wrapper in (_DOCKER_T, _QUOTE, _SHELL, _GREP):
+    for wrapper in (_DOCKER_T, _QUOTE, _SHELL, _CLOCK, _GREP):
         if (wrapped := wrapper.match(text)) and wrapped.end() < len(text):
             rest = text[wrapped.end() :]
             inner = peel(rest, depth + 1)

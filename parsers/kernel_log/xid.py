@@ -51,6 +51,13 @@ _WORDS = lazy(r"\(((?:0x[0-9a-fA-F]{1,8}[\s,]{0,3}){2,8})\)")
 _WORD = lazy(r"0x[0-9a-fA-F]{1,8}")
 _ROW = lazy(r"\((0x[0-9a-fA-F]{4,16})\)")
 _ESR = lazy(r"ESR (0x[0-9a-fA-F]{1,8})=(0x[0-9a-fA-F]{1,8})")
+_WARP_ERRORS = {
+    0x01: "Stack Error", 0x04: "PC Wrap", 0x05: "Misaligned PC", 0x06: "PC Overflow", 0x08: "Misaligned Register",
+    0x09: "Illegal Instruction Encoding", 0x0B: "Illegal Instruction Parameter", 0x0C: "Invalid Constant Address",
+    0x0D: "Out Of Range Register", 0x0E: "Out Of Range Address", 0x0F: "Misaligned Address",
+    0x10: "Invalid Address Space", 0x11: "Illegal Instruction Parameter", 0x12: "Invalid Constant Address",
+}  # fmt: skip
+"""The low half of an SM's warp error register (names: nouveau gf100.c; the driver prints them in its other lines)."""
 
 _LINK5_CODES = range(144, 151)
 _DEAD_GSP = frozenset({61, 62, 119, 120})
@@ -208,8 +215,11 @@ def _details(code: int, message: str) -> dict[str, Any]:
             fields.update(
                 gpc=int(found[1]), tpc=int(found[2]), sm=int(found[3]), detail=(found[4] or "").strip() or None
             )
+            fields["unit"] = f"GPC {found[1]} TPC {found[2]} SM {found[3]}"
         elif found := _ESR.search(message):
-            fields["detail"] = f"ESR {found[1]}={found[2]}"
+            error = _WARP_ERRORS.get(int(found[2], 16) & 0xFFFF, "")
+            fields["detail"] = f"{error} (ESR {found[1]}={found[2]})" if error else f"ESR {found[1]}={found[2]}"
+            fields["unit"] = f"ESR 0x{int(found[1], 16) & ~0x7F:x}"  # one SM has 0x80 bytes of registers
     elif code == 154:
         if found := _ACTION.search(message):
             action = xid_catalogue.recovery_action(int(found[3], 16), found[4])
@@ -236,6 +246,7 @@ def _details(code: int, message: str) -> dict[str, Any]:
             address=address,
             client=client,
             engine=engine,
+            unit=f"{gpc} {client}" if gpc and client and client.startswith("GPCCLIENT") else None,
             detail=" ".join(part for part in (access, "at", address, engine, gpc, client) if part),
         )
     return fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from analyzer.reasoning.bundle import Bundle, Observation
 from parsers.event import Event
@@ -63,16 +64,46 @@ def _xids(bundle: Bundle) -> Iterator[Observation]:
     for gpu, xids in by_gpu.items():
         first = min(xids, key=lambda e: (e.span.source, e.span.first_line))
         yield Observation("first_xid", [first], {"code": first.fields.get("code"), "pci": gpu})
-        units: dict[str, list[Event]] = {}
-        for event in xids:
-            unit = event.fields.get("unit")
-            if event.fields.get("code") in (13, 31) and unit:
-                units.setdefault(str(unit), []).append(event)
-        if len(units) >= 4:
-            yield Observation("fault_many_units", [first], {"gpu": gpu, "units": len(units)})
-        for unit, mine in units.items():
-            programs = {str(e.fields.get("name")) for e in mine}
-            pids = {e.fields.get("pid") or e.actor.pid for e in mine}
-            if len(units) <= 2 and len(pids) >= 3:
-                yield Observation("repeated_fault_same_unit", [mine[0], mine[-1]],
-                                  {"gpu": gpu, "unit": unit, "count": len(mine), "programs": len(programs)})
+        yield from _units(gpu, [e for e in xids if e.fields.get("code") in (13, 31) and e.fields.get("unit")])
+
+
+INSTANT, EPISODE = 5.0, 60.0
+"""Seconds within which faults belong to one instant; seconds of quiet after which a new run of the program begins."""
+MOST_IN_BURST = 200
+
+
+def _units(gpu: str, faults: list[Event]) -> Iterator[Observation]:
+    """Faults spread over many SMs at once (a program), and faults that come back to one unit (a card)."""
+    named = [e for e in faults if not str(e.fields["unit"]).startswith("ESR ")]
+    faults = named or faults  # the register lines repeat what the lines with GPC, TPC and SM say
+    shader = [e for e in faults if e.fields.get("code") == 13]
+    for index, event in enumerate(shader):
+        burst = islice(shader, index, index + MOST_IN_BURST)
+        near = {str(e.fields["unit"]) for e in burst if _apart(event, e) <= INSTANT}
+        if len(near) >= 4:
+            yield Observation("fault_many_units", [event], {"gpu": gpu, "units": len(near)})
+            break
+    units: dict[str, list[Event]] = {}
+    for event in faults:
+        units.setdefault(str(event.fields["unit"]), []).append(event)
+    if len(units) > 2:
+        return
+    for unit, mine in units.items():
+        runs = [e for i, e in enumerate(mine) if not i or _another_run(mine[i - 1], e)]
+        names = {str(e.fields["name"]) for e in runs if e.fields.get("name")}
+        # A small kernel lands on the same SM in every run: only other programs speak for the card.
+        if len(runs) >= 3 and len(names) >= 2:
+            yield Observation("repeated_fault_same_unit", [mine[0], mine[-1]],
+                              {"gpu": gpu, "unit": unit, "count": len(mine), "programs": len(names)})
+
+
+def _apart(earlier: Event, later: Event) -> float:
+    """Seconds between two stamps of one clock; zero where they cannot be compared."""
+    if earlier.stamp is None or later.stamp is None or earlier.stamp.clock is not later.stamp.clock:
+        return 0.0
+    return later.stamp.value - earlier.stamp.value
+
+
+def _another_run(earlier: Event, later: Event) -> bool:
+    pids = earlier.fields.get("pid") or earlier.actor.pid, later.fields.get("pid") or later.actor.pid
+    return pids[0] != pids[1] if None not in pids else _apart(earlier, later) > EPISODE
