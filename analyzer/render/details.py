@@ -11,19 +11,20 @@ EVENTS_SHOWN = 200
 
 def append_details(page: Page, report: Report) -> None:
     """Every list of the report, each under its heading."""
-    for part in (_next_steps, _symptoms, _unexplained, _environment, _artifacts, _troubles, _timeline):
+    for part in (_next_steps, _symptoms, _unexplained, _environment, _artifacts, _troubles, _last_records, _timeline):
         page.blank()
         part(page, report)
 
 
 def _next_steps(page: Page, report: Report) -> None:
-    label = "NEXT"
-    for number, step in enumerate(report.next_steps, start=1):
-        separates = f"   tells apart: {', '.join(step.separates)}" if step.separates else ""
-        page.row(label, step.collect + (f"   ({step.risk})" if step.risk else "") + separates, mark=f"{number}")
-        if step.command:
-            page.command("", step.command, indent=LABEL + 5)
-        label = ""
+    for title, steps in phrases.steps_by_time(report):
+        page.blank()
+        page.row("NEXT", title)
+        for number, step in enumerate(steps, start=1):
+            separates = f"   tells apart: {', '.join(step.separates)}" if step.separates else ""
+            page.row("", step.collect + (f"   ({step.risk})" if step.risk else "") + separates, mark=f"{number}")
+            if step.command:
+                page.command("", step.command, indent=LABEL + 5)
 
 
 def _symptoms(page: Page, report: Report) -> None:
@@ -54,14 +55,19 @@ def _environment(page: Page, report: Report) -> None:
 
 def _artifacts(page: Page, report: Report) -> None:
     label = "READ"
+    windows = phrases.windows(report)
     for item in report.artifacts:
-        covered = f", {phrases.instant(item.first)} to {phrases.instant(item.last)}" if item.first and item.last else ""
+        speaks = windows.get(item.path)
+        covered = f", {window}" if (window := phrases.window(item.first, item.last, speaks)) else ""
+        onset = phrases.speaks_of_onset(speaks, report)
         how = f"read as {item.parser}" if item.parser else "not recognised"
         known = f", {100 * item.recognised_share:.0f} % of its lines known" if item.parser and item.lines else ""
         end = "" if item.complete else ", NOT read to its end"
         text = f"{item.path}  {how}, {phrases.size(item.bytes)}, {phrases.count_of(item.lines, 'line')}"
         text += known + covered + end
         page.row(label, text, style="" if item.complete else "against")
+        if onset:
+            page.row("", f"covers the onset: {onset}", mark="–")
         for note in item.notes:
             page.row("", f"{note.tag}: {note.text}", mark="–")
         label = ""
@@ -77,6 +83,14 @@ def _troubles(page: Page, report: Report) -> None:
         where = f"{trouble.source}:{trouble.line}" if trouble.line else trouble.source
         page.row(label, f"{where}  {trouble.tag}: {trouble.text}", style="against")
         label = ""
+
+
+def _last_records(page: Page, report: Report) -> None:
+    for number, (name, last) in enumerate(report.timeline.last_records.items()):
+        where = phrases.place(last.source) if last.source else ""
+        page.row("LAST WORDS" if number == 0 else "", f"{name}  {phrases.moment(last)}", right=where)
+        if last.source and last.source.text:
+            page.quote("", last.source.text, indent=LABEL)
 
 
 def _timeline(page: Page, report: Report) -> None:

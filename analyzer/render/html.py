@@ -16,7 +16,18 @@ from importlib.resources import files
 from analyzer.render import phrases
 from analyzer.render.lanes import lanes_of
 from analyzer.render.sanitise import html, json_in_html, link, visible, visible_lines
-from analyzer.report import Evidence, Hypothesis, Missing, Moment, Quote, RemedyNote, Report, SourceNote, TimelineEvent
+from analyzer.report import (
+    Evidence,
+    Hypothesis,
+    Missing,
+    Moment,
+    NextStep,
+    Quote,
+    RemedyNote,
+    Report,
+    SourceNote,
+    TimelineEvent,
+)
 
 ROWS = 300
 """Events in the table below the drawing; the drawing holds all of them."""
@@ -87,13 +98,14 @@ def _section(name: str, title: str, body: str) -> str:
     return f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{body}</section>'
 
 
-def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Cells are finished HTML."""
+def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, identifier: str = "") -> str:
+    """Cells are finished HTML; `identifier` names the body for the script."""
+    named = f' id="{identifier}"' if identifier else ""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return (
         f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table><caption>{caption}</caption>'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr>{top}</tr></thead><tbody{named}>{body}</tbody></table></div>"
     )
 
 
@@ -101,16 +113,19 @@ def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 
 def _body(report: Report) -> str:
-    parts = [_head(report), "<main>"]
-    if report.hypotheses:
-        parts.append(_section("hypotheses", "Hypotheses", "".join(map(_hypothesis, report.hypotheses))))
-    parts.append(_section("timeline", "Timeline", _timeline(report)))
-    if report.next_steps:
-        parts.append(_section("next", "Collect next, in this order", _next_steps(report)))
-    parts.append(_section("symptoms", "Symptoms", _symptoms(report)))
-    parts.append(_section("unexplained", "Warnings and errors that nothing explains", _unexplained(report)))
-    parts.append(_section("environment", "Environment", _environment(report)))
-    parts.append(_section("coverage", "What was read", _coverage(report)))
+    sections = [
+        ("hypotheses", "Hypotheses", "".join(map(_hypothesis, report.hypotheses))),
+        ("next", "What to collect", _next_steps(report)),
+        ("timeline", "Timeline", _timeline(report)),
+        ("symptoms", "Symptoms", _symptoms(report)),
+        ("unexplained", "Warnings and errors that nothing explains", _unexplained(report)),
+        ("environment", "Environment", _environment(report)),
+        ("coverage", "What was read, and what it can say", _coverage(report)),
+    ]
+    sections = [section for section in sections if section[2]]
+    places = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in sections)
+    parts = [_head(report), f'<nav aria-label="Parts of the report"><ul>{places}</ul></nav>', "<main>"]
+    parts += [_section(*section) for section in sections]
     tool = report.tool
     foot = f"{tool.name} {tool.version} · rules {tool.rulebook} · report schema {report.schema_version}"
     parts.append(f"</main><footer>{html(foot)} · quotes are the records as they stand, never instructions</footer>")
@@ -120,7 +135,8 @@ def _body(report: Report) -> str:
 def _head(report: Report) -> str:
     leading = report.hypotheses[0] if report.hypotheses and _headline(report) == report.hypotheses[0].title else None
     standing = f'<p class="standing">{html(phrases.standing(leading))}</p>' if leading else ""
-    summary = f"<p>{html(report.summary)}</p>" if leading and report.summary != leading.title else ""
+    more = leading and report.summary.rstrip(".") != leading.title.rstrip(".")
+    summary = f"<p>{html(report.summary)}</p>" if more else ""
     lines = [text for text in (" · ".join(phrases.since(report)), report.input, phrases.coverage(report)) if text]
     if aligned := phrases.clocks(report):
         lines.append(f"clocks: {aligned}")
@@ -134,11 +150,12 @@ def _head(report: Report) -> str:
 
 def _hypothesis(item: Hypothesis) -> str:
     columns = (
-        ("for", "For", _list(map(_evidence, phrases.by_strength(item.evidence_for)), "nothing was seen")),
-        ("against", "Against", _list(map(_evidence, phrases.by_strength(item.evidence_against)), "nothing found")),
+        ("for", "For", _list(_evidence(item.evidence_for), "nothing was seen")),
+        ("against", "Against", _list(_evidence(item.evidence_against), "nothing found")),
         ("missing", "Missing", _list(map(_missing, item.missing_evidence), "nothing")),
     )
     sides = "".join(f'<div class="side {name}"><h4>{title}</h4>{body}</div>' for name, title, body in columns)
+    layout = "sides" if item.evidence_against else "sides unopposed"
     about = f"<p>{html(item.about)}</p>" if item.about else ""
     here = f'<p class="here">{html(item.why_here)}</p>' if item.why_here else ""
     first = f'<p class="line">first event: {_moment(item.first_event)}</p>' if item.first_event else ""
@@ -154,22 +171,30 @@ def _hypothesis(item: Hypothesis) -> str:
         f'<details class="{looks}"{is_open}><summary><h3>{name}</h3>{state}</summary>'
         f'<p class="line">cause <code>{html(item.cause)}</code> · rule <code>{html(item.rule)}</code> · score '
         f"{item.score:g} · {100 * item.completeness:.0f} % of its evidence could be checked</p>"
-        f'{about}{here}{first}{explains}<div class="sides">{sides}</div>'
+        f'{about}{here}{first}{explains}<div class="{layout}">{sides}</div>'
         f'<div class="pair"><div><h4>Do</h4>{remedies}</div>'
         f"<div><h4>Looks alike</h4>{rivals}<h4>Sources</h4>{sources}</div></div></details>"
     )
 
 
-def _evidence(item: Evidence) -> str:
-    when = f'<span class="line">{html(phrases.instant(item.time))}</span>' if item.time else ""
-    return (
-        f'<span class="strength"><span aria-hidden="true">{phrases.MARKS[item.strength]}</span> {item.strength}</span> '
-        f"{html(phrases.statement(item))}{when}{_quote(item.source)}"
-    )
+def _evidence(items: list[Evidence]) -> list[str]:
+    """The strongest first; several records of one statement stand under it."""
+    records: dict[tuple[str, str], list[str]] = {}
+    for item in phrases.by_strength(items):
+        when = f'<span class="line">{html(phrases.instant(item.time))}</span>' if item.time else ""
+        times = f"<i>×{item.count:,}</i>" if item.count > 1 else ""
+        records.setdefault((item.strength, item.statement), []).append(f"{times}{when}{_quote(item.source)}")
+    return [
+        f'<span class="strength"><span aria-hidden="true">{phrases.MARKS[strength]}</span> {strength}</span> '
+        f"{html(statement)}{''.join(found)}"
+        for (strength, statement), found in records.items()
+    ]
 
 
 def _missing(item: Missing) -> str:
-    how = _command(item.how_to_get) if item.how_to_get else ""
+    how = f'<p class="line">get it: {html(item.how_to_get)}</p>' if item.how_to_get else ""
+    if phrases.is_command(item.how_to_get):
+        how = _command(item.how_to_get)
     return f"{html(item.statement)} <i>{phrases.WOULD[item.would]}</i>{how}"
 
 
@@ -192,7 +217,8 @@ def _source(item: SourceNote) -> str:
 
 
 def _moment(item: Moment) -> str:
-    return f"{html(phrases.moment(item))} {html(item.what)}{_quote(item.source)}"
+    what = "" if item.what in ("first event of this hypothesis", "onset") else item.what
+    return f"{html(': '.join(filter(None, [phrases.moment(item), what])))}{_quote(item.source)}"
 
 
 def _timeline(report: Report) -> str:
@@ -210,12 +236,16 @@ def _timeline(report: Report) -> str:
     count = phrases.count_of(len(timeline.events), "event")
     more = f" (the first {len(shown)} of {count})" if len(timeline.events) > len(shown) else f" ({count})"
     rows = (_event_row(event) for event in shown)
-    table = _table("Events in order", ("when", "kind", "who", "record"), rows)
+    table = _table("Events in order", ("when", "kind", "who", "record"), rows, identifier="event-rows")
+    last_records = [
+        [html(name), html(phrases.moment(last)), _quote(last.source)] for name, last in timeline.last_records.items()
+    ]
     return (
         (_list(moments, "", "moments") if moments else "")
         + (drawing if timeline.events else '<p class="none">no event</p>')
+        + (f"<details id=\"records\"><summary>Events as a table{more}</summary>{table}</details>" if shown else "")
+        + (_table("Last record of each process", ("process", "when", "record"), last_records) if last_records else "")
         + (_table("Clocks", ("clock", "aligned by", "offset", "uncertainty", "assumed"), clocks) if clocks else "")
-        + (f"<details><summary>Events as a table{more}</summary>{table}</details>" if shown else "")
     )
 
 
@@ -234,12 +264,16 @@ def _event_row(event: TimelineEvent) -> list[str]:
 
 
 def _next_steps(report: Report) -> str:
+    return "".join(_steps(title, steps) for title, steps in phrases.steps_by_time(report))
+
+
+def _steps(title: str, steps: list[NextStep]) -> str:
     items = []
-    for step in report.next_steps:
+    for step in steps:
         risk = f' <span class="against-text">risk: {html(step.risk)}</span>' if step.risk else ""
         apart = f'<p class="line">tells apart: {html(", ".join(step.separates))}</p>' if step.separates else ""
         items.append(f"<li>{html(step.collect)}{risk}{_command(step.command) if step.command else ''}{apart}</li>")
-    return f'<ol class="pieces">{"".join(items)}</ol>'
+    return f'<h3>{title}</h3><ol class="pieces">{"".join(items)}</ol>'
 
 
 def _symptoms(report: Report) -> str:
@@ -254,7 +288,9 @@ def _symptoms(report: Report) -> str:
 
 def _unexplained(report: Report) -> str:
     rows = (
-        f"{html(item.level)} ×{item.count:,} <code>{html(item.template)}</code>{_quote(item.first)}"
+        # The record says what its template says, and its numbers too.
+        f"{html(item.level)} ×{item.count:,} "
+        + (_quote(item.first) if item.first.text else f"<code>{html(item.template)}</code>{_quote(item.first)}")
         for item in report.unexplained
     )
     return _list(rows, "none")
@@ -273,16 +309,20 @@ def _environment(report: Report) -> str:
 
 def _coverage(report: Report) -> str:
     rows = []
+    windows = phrases.windows(report)
     for item in report.artifacts:
-        covered = " to ".join(phrases.instant(time) for time in (item.first, item.last) if time)
+        speaks = windows.get(item.path)
+        covered = phrases.window(item.first, item.last, speaks)
+        onset = phrases.speaks_of_onset(speaks, report)
+        onset = f'<span class="against-text">{html(onset)}</span>' if onset.startswith("no:") else html(onset)
         end = "yes" if item.complete else '<span class="against-text">no</span>'
         known = f"{100 * item.recognised_share:.0f} %" if item.parser else "–"
         notes = "<br>".join(f"{html(note.tag)}: {html(note.text)}" for note in item.notes)
         rows.append([
             html(item.path), html(item.parser or "not recognised"), html(phrases.size(item.bytes)), f"{item.lines:,}",
-            known, html(covered), end, notes,
+            known, html(covered), onset, end, notes,
         ])  # fmt: skip
-    head = ("artifact", "read as", "size", "lines", "lines known", "covers", "to its end", "notes")
+    head = ("artifact", "read as", "size", "lines", "lines known", "covers", "the onset too", "to its end", "notes")
     body = _table("Artifacts", head, rows) if rows else '<p class="none">no artifact</p>'
     if blind := phrases.not_seen(report):
         body += f"<p>Not seen: {html(' · '.join(blind))}</p>"

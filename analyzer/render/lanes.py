@@ -7,19 +7,23 @@ from typing import Any
 from analyzer.render import phrases
 from analyzer.render.curves import readings
 from analyzer.render.sanitise import shorten, visible
+from analyzer.render.slices import phase_slices
 from analyzer.report import Moment, Report, TimelineEvent
 
 LANES = 40
 """Lanes drawn; the rest share the last one."""
 CURVES = 16
 """Curves drawn, one a quantity and actor; the numbers of the rest are in their records."""
+_FIRST = ("generation tokens/s", "tokens generated", "requests running", "utilisation %", "power W")
+"""The curves that tell most, in this order; any other that is 0 throughout is not drawn."""
 _TEXT = 800
 
 
 def lanes_of(report: Report) -> dict[str, Any]:
-    """`lanes`: names; `events`: rows of [lane, from, to, at, kind number, when, who, where, text], times in seconds
-    from `zero` (Unix seconds); `at` is null for an event known by its interval only; `kinds`, `curves` {name:
-    [[second, value]]}, `marks` [[second, name]], `unplaced` the number of events without an instant."""
+    """`lanes`: names; `events`: rows of [lane, from, to, at, kind number, when, who, where, text, row of the table],
+    times in seconds from `zero` (Unix seconds); `at` is null for an event known by its interval only; `phases` [lane,
+    from, to, name]; `kinds`, `curves` {name: [[second, value]]}, `marks` [[second, name, from, to]], `unplaced` the
+    number of events without an instant."""
     placed: list[tuple[float, float, float | None, TimelineEvent]] = []
     for event in report.timeline.events:
         at = phrases.unix_seconds(event.time)
@@ -29,6 +33,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
             placed.append((min(known), max(known), at, event))
     placed.sort(key=lambda item: (item[0], item[1]))
     zero = placed[0][0] if placed else 0.0
+    rows = {id(event): number for number, event in enumerate(report.timeline.events)}
     lanes: dict[str, int] = {}
     kinds: dict[str, int] = {}
     curves: dict[tuple[str, str], list[list[float]]] = {}
@@ -43,13 +48,19 @@ def lanes_of(report: Report) -> dict[str, Any]:
         where = visible(phrases.place(event.source)) if event.source else ""
         text = event.text or (event.source.text if event.source else "")
         when = visible(phrases.moment(event))
-        events.append([lane, *span, kind, when, visible(event.actor), where, visible(shorten(text, _TEXT))])
+        shown = visible(shorten(text, _TEXT))
+        events.append([lane, *span, kind, when, visible(event.actor), where, shown, rows[id(event)]])
         for quantity, value in readings(event).items():
             curves.setdefault((quantity, visible(shorten(event.actor, 40))), []).append([span[0] or 0.0, value])
     marks = [
-        [round(found - zero, 3), name]
+        [round(found - zero, 3), name, *(round(edge - zero, 3) for edge in _edges(moment, found))]
         for name, moment in (("last progress", report.timeline.last_progress), ("onset", report.timeline.onset))
         if (found := _at(moment)) is not None
+    ]
+    slices = [
+        [lanes[name], round(one.start - zero, 3), round(one.stop - zero, 3), visible(shorten(one.name, 60))]
+        for one in phase_slices([(first_at, event) for first_at, _, _, event in placed])
+        if (name := visible(shorten(_lane(one.first), 60))) in lanes
     ]
     return {
         "zero": zero,
@@ -57,12 +68,20 @@ def lanes_of(report: Report) -> dict[str, Any]:
         "lanes": list(lanes),
         "kinds": list(kinds),
         "events": events,
+        "phases": slices,
         "curves": {
-            f"{quantity} {actor}".strip(): points for (quantity, actor), points in list(curves.items())[:CURVES]
+            f"{quantity} · {actor}" if actor else quantity: points
+            for (quantity, actor), points in sorted(curves.items(), key=_urgency)[:CURVES]
+            if any(value for _, value in points) or quantity in _FIRST
         },
         "marks": marks if placed else [],
         "unplaced": len(report.timeline.events) - len(placed),
     }
+
+
+def _urgency(curve: tuple[tuple[str, str], object]) -> tuple[int, str]:
+    (quantity, actor), _ = curve
+    return (_FIRST.index(quantity) if quantity in _FIRST else len(_FIRST)), actor
 
 
 def _lane(event: TimelineEvent) -> str:
@@ -72,6 +91,12 @@ def _lane(event: TimelineEvent) -> str:
 
 def _at(moment: Moment | None) -> float | None:
     return phrases.unix_seconds(moment.time) if moment else None
+
+
+def _edges(moment: Moment | None, at: float) -> tuple[float, float]:
+    """Between which instants the moment lies; both are `at` where nothing is said of that."""
+    edges = [phrases.unix_seconds(edge) for edge in (moment.earliest, moment.latest)] if moment else [None, None]
+    return (at if edges[0] is None else edges[0]), (at if edges[1] is None else edges[1])
 
 
 def _zone(report: Report) -> int:

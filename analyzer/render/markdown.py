@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from analyzer.render import phrases
 from analyzer.render.sanitise import link, markdown, markdown_cell, markdown_code, markdown_fence, shorten, visible
-from analyzer.report import Evidence, Hypothesis, Quote, Report
+from analyzer.report import Evidence, Hypothesis, NextStep, Quote, Report
 
 LIMIT = 65_000
 """Characters; GitHub refuses a comment of more than 65,536."""
@@ -180,10 +180,12 @@ class _Writer:
         self._left_out(len(self._report.symptoms) - len(lines), "symptom")
 
     def _next_steps(self) -> None:
-        if not self._report.next_steps:
-            return
-        self._add("#### Collect next, in this order")
-        shown = self._report.next_steps[: self._measure.items]
+        for title, steps in phrases.steps_by_time(self._report):
+            self._add(f"#### {title}")
+            self._steps(steps)
+
+    def _steps(self, steps: list[NextStep]) -> None:
+        shown = steps[: self._measure.items]
         for number, step in enumerate(shown, start=1):
             risk = f" (risk: {self._say(step.risk)})" if step.risk else ""
             separates = f" Tells apart {self._code(', '.join(step.separates[:5]))}." if step.separates else ""
@@ -193,7 +195,7 @@ class _Writer:
                 self._add(markdown_fence(step.command))
             elif step.command:
                 self._add("(the command is too long for this format)")
-        self._left_out(len(self._report.next_steps) - len(shown), "step")
+        self._left_out(len(steps) - len(shown), "step")
 
     def _environment(self) -> None:
         if not self._report.environment:
@@ -220,18 +222,33 @@ class _Writer:
             where = f"  [{phrases.place(event.source)}]" if event.source else ""
             line = visible(f"{when}  {event.kind}  {event.actor}  {event.text}{where}")
             lines.append(shorten(line, self._measure.quote))
+        last_records = list(timeline.last_records.items())[: self._measure.items]
+        words = ["| process | last record | where |", "|---|---|---|"] + [
+            f"| {self._cell(name)} | {self._cell(phrases.moment(last))} | "
+            f"{self._cell(phrases.place(last.source)) if last.source else '–'} |"
+            for name, last in last_records
+        ]
+        if last_records:
+            self._add("\n".join(words))
         total = phrases.count_of(len(timeline.events), "event")
         self._folded(f"Timeline ({len(shown)} of {total})", [markdown_fence("\n".join(lines))])
 
     def _coverage(self) -> None:
         report = self._report
         blocks = []
-        rows = ["| artifact | read as | lines | to its end | notes |", "|---|---|---|---|---|"]
+        windows = phrases.windows(report)
+        rows = ["| artifact | read as | lines | covers | the onset too | to its end | notes |"]
+        rows.append("|---|---|---|---|---|---|---|")
         for item in report.artifacts[: self._measure.items]:
             notes = self._cell("; ".join(f"{note.tag}: {note.text}" for note in item.notes[:5]))
             parser = self._cell(item.parser or "not recognised")
             whole = "yes" if item.complete else "no"
-            rows.append(f"| {self._cell(item.path)} | {parser} | {item.lines:,} | {whole} | {notes} |")
+            speaks = windows.get(item.path)
+            covers = self._cell(phrases.window(item.first, item.last, speaks))
+            onset = self._cell(phrases.speaks_of_onset(speaks, report))
+            rows.append(
+                f"| {self._cell(item.path)} | {parser} | {item.lines:,} | {covers} | {onset} | {whole} | {notes} |"
+            )
         if report.artifacts:
             blocks.append("\n".join(rows))
         troubles = [

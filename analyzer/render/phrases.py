@@ -9,7 +9,7 @@ import math
 import re
 from datetime import datetime
 
-from analyzer.report import Evidence, Hypothesis, Moment, Quote, Report, SourceNote, TimelineEvent
+from analyzer.report import Coverage, Evidence, Hypothesis, Moment, NextStep, Quote, Report, SourceNote, TimelineEvent
 
 STRENGTHS = ("decisive", "strong", "fair", "weak")
 MARKS = {"decisive": "●●●●", "strong": "●●", "fair": "●", "weak": "·"}
@@ -50,6 +50,7 @@ LOOKED_FOR = {
 }
 _COVERED_BY = {"cuda_core": ("cuda_core", "cuda_gdb")}
 
+_BARE_SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
 
 
@@ -119,7 +120,10 @@ def moment(when: Moment | TimelineEvent) -> str:
             return f"after {instant(when.earliest)}{written}"
         return f"before {instant(when.latest or '')}{written}"
     elif when.as_written:
-        text = f"{when.as_written} (as written; year or zone not known)"
+        # Bare seconds are a clock that started at some zero (boot, process start); all else lacks a year or a zone.
+        bare = _BARE_SECONDS.fullmatch(when.as_written)
+        lacks = "seconds of its log's own clock" if bare else "year or zone not known"
+        text = f"{when.as_written} (as written; {lacks})"
     else:
         return ""
     doubt = getattr(when, "uncertainty_s", None)
@@ -137,6 +141,11 @@ def place(quote: Quote) -> str:
 def statement(evidence: Evidence) -> str:
     """The statement, with how often it was seen."""
     return f"{evidence.statement} (×{evidence.count:,})" if evidence.count > 1 else evidence.statement
+
+
+def is_command(text: str) -> bool:
+    """Whether what says how to get something is a command to copy rather than a sentence."""
+    return any(sign in text for sign in (" -", " | ", " > ", "$(", "\n"))
 
 
 def by_strength(evidence: list[Evidence]) -> list[Evidence]:
@@ -170,26 +179,76 @@ def not_seen(report: Report) -> list[str]:
 
 def machine(report: Report) -> list[str]:
     """The machine and the software as far as known: `NVIDIA GB10`, `sm_121`, `vllm 0.19.1`."""
-    named = {"gpu": "", "gpu.name": "", "sm": "", "gpu.sm": ""}
+    named = {"gpu": "", "gpu.name": ""}
     labelled = {"vllm": "vllm ", "vllm.version": "vllm ", "sglang.version": "sglang "}
+    labelled |= {"sm": "compute capability ", "gpu.sm": "compute capability "}
     labelled |= {"driver": "driver ", "driver.version": "driver ", "cuda": "CUDA ", "cuda.version": "CUDA "}
     parts: list[str] = []
     for key, label in (named | labelled).items():
         found = report.environment.get(key)
-        if found and found.value and (text := label + found.value) not in parts:
-            parts.append(text)
+        if found and found.value:
+            # `sm_121` names itself; `9.0` alone could be anything.
+            text = found.value if found.value.startswith("sm_") else label + found.value
+            parts += [text] if text not in parts else []
     return parts
+
+
+def onset(report: Report, *, why: bool = True) -> str:
+    """`since 2026-05-02 03:41:10 +08:00: the last token`, without the words behind the colon unless `why`."""
+    return _began("since", report.timeline.onset, why)
+
+
+def last_progress(report: Report, *, why: bool = True) -> str:
+    """`last progress …`, empty when nothing is known or when it is the onset itself."""
+    progress, stop = report.timeline.last_progress, report.timeline.onset
+    same = progress and stop and (progress.time, progress.as_written) == (stop.time, stop.as_written)
+    return "" if same else _began("last progress", progress, why)
+
+
+def _began(word: str, when: Moment | None, why: bool) -> str:
+    text = moment(when) if when else ""
+    if not when or not text:
+        return ""
+    return f"{word} {text}" + (f": {when.what}" if why and when.what not in ("", "onset") else "")
 
 
 def since(report: Report) -> list[str]:
     """What stands under the verdict: when it began, what moved last, on which machine, the most telling first."""
-    parts: list[str] = []
-    onset, progress = report.timeline.onset, report.timeline.last_progress
-    if onset and (when := moment(onset)):
-        parts.append(f"since {when}" + (f" ({onset.what})" if onset.what else ""))
-    if progress and (when := moment(progress)) and not (onset and moment(onset) == when):
-        parts.append(f"last progress {when}" + (f" ({progress.what})" if progress.what else ""))
-    return parts + machine(report)
+    return [part for part in (onset(report), last_progress(report), *machine(report)) if part]
+
+
+def steps_by_time(report: Report) -> list[tuple[str, list[NextStep]]]:
+    """The next steps under their headings: what is collected now, and what is switched on for the next time."""
+    groups = (("now", "Collect now, before anything is restarted, in this order"),
+              ("next time", "Switch on, so that the evidence exists next time"))  # fmt: skip
+    found = [(title, [step for step in report.next_steps if step.when == when]) for when, title in groups]
+    return [(title, steps) for title, steps in found if steps]
+
+
+def windows(report: Report) -> dict[str, Coverage]:
+    """What each source can say about the stop, by artifact."""
+    return {item.artifact: item for item in report.timeline.coverage}
+
+
+def window(first: str | None, last: str | None, item: Coverage | None) -> str:
+    """From when to when a source speaks: `… to …`, on the common axis where it is placed there, else as written."""
+    edges = [moment_in_brief(edge) for edge in (item.first, item.last) if edge] if item else []
+    edges = [edge for edge in edges if edge] or [instant(time) for time in (first, last) if time]
+    return edges[0] if len(set(edges)) == 1 else " to ".join(edges)
+
+
+def moment_in_brief(when: Moment) -> str:
+    """The instant, or the reading as it was written, without what is uncertain about it."""
+    return instant(when.time) if when.time else when.as_written or ""
+
+
+def speaks_of_onset(item: Coverage | None, report: Report) -> str:
+    """Whether a source could have shown the stop: `yes`, `no: it begins after the stop …`, `not known`; empty where no
+    stop is known."""
+    if item is None or report.timeline.onset is None:
+        return ""
+    answer = {"yes": "yes", "no": "no", "unknown": "not known"}[item.covers_onset]
+    return f"{answer}: {item.says}" if item.says else answer
 
 
 def clocks(report: Report) -> str:

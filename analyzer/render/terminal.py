@@ -8,7 +8,7 @@ never wrapped. `full` lifts every limit and adds the lists below the first scree
 from __future__ import annotations
 
 from analyzer.render import phrases
-from analyzer.render.columns import LABEL, Page, cells, wrap
+from analyzer.render.columns import LABEL, USUAL, Page, cells, wrap
 from analyzer.render.details import append_details
 from analyzer.render.sanitise import terminal
 from analyzer.report import Evidence, Hypothesis, Missing, NextStep, RemedyNote, Report
@@ -23,7 +23,12 @@ def render_terminal(report: Report, *, width: int | None = None, colour: bool = 
     page = Page(width)
     name = f"{report.tool.name}  {report.input}" if report.input else report.tool.name
     took = phrases.seconds(report.took_s) if report.took_s is not None else ""
-    page.row("", f"{name}   {phrases.coverage(report)}", right=took, indent=0, at_most=None if full else 1)
+    coverage = phrases.coverage(report)
+    if cells(terminal(f"{name}   {coverage}")) + 2 + cells(took) <= page.width:
+        page.row("", f"{name}   {coverage}", right=took, indent=0)
+    else:
+        page.row("", name, right=took, indent=0, at_most=1)
+        page.row("", coverage)
     page.blank()
     if report.verdict in ("identified", "candidates") and report.hypotheses:
         _argued(page, report, full)
@@ -73,7 +78,8 @@ def _argued(page: Page, report: Report, full: bool) -> None:
         if budget >= enough:
             break
     page.extend(head)
-    _evidence(page, leading, max(budget, 3))
+    # A narrow screen wraps more: rather a longer first screen there than a verdict without its reasons.
+    _evidence(page, leading, max(budget, 3 if page.width >= USUAL else 7))
     page.extend(below)
 
 
@@ -82,10 +88,38 @@ def _argued_head(page: Page, report: Report, at_most: int | None) -> None:
     _verdict(page, report, leading.title, phrases.standing(leading), at_most and 2)
     fitting = sum(not hypothesis.ruled_out for hypothesis in report.hypotheses)
     open_question = f"first of {fitting}, none is proved" if report.verdict == "candidates" and fitting > 1 else ""
-    _parts(page, "", [open_question, *phrases.since(report)], at_most, keep=2)
+    _since(page, report, open_question, whole=at_most is None)
     if at_most is None and report.summary:
         page.row("", report.summary)
     page.blank()
+
+
+def _since(page: Page, report: Report, before: str, *, whole: bool) -> None:
+    """When it began and what moved last, a line each, the machine behind them. What does not fit in a line is told more
+    briefly rather than cut: first without its reason, then the machine part by part."""
+    if whole:
+        page.row("", " · ".join(filter(None, [before, *phrases.since(report)])))
+        return
+    onset = report.timeline.onset
+    why = onset.what.partition("; ")[0] if onset else ""
+    bare = phrases.onset(report, why=False)
+    reasoned = f"{bare}: {why}" if bare and why not in ("", "onset") else bare
+    if before and bare and cells(terminal(f"{before} · {reasoned}")) <= page.width - LABEL:
+        reasoned, before = f"{before} · {reasoned}", ""
+    _fitting(page, [reasoned, bare])
+    machine, progress = phrases.machine(report), phrases.last_progress(report)
+    ways = [[before, part, *machine] for part in (progress, phrases.last_progress(report, why=False))]
+    ways = [list(filter(None, way)) for way in ways]
+    ways += [ways[-1][:count] for count in range(len(ways[-1]) - 1, 0, -1)]
+    _fitting(page, [" · ".join(way) for way in ways])
+
+
+def _fitting(page: Page, ways: list[str]) -> None:
+    """The first of `ways` to say it that fits in one line, or the last one in two."""
+    room = page.width - LABEL
+    chosen = next((way for way in ways if cells(terminal(way)) <= room), ways[-1])
+    if chosen:
+        page.row("", chosen, at_most=2)
 
 
 def _argued_whole(page: Page, report: Report, hypothesis: Hypothesis) -> None:
@@ -97,26 +131,31 @@ def _argued_whole(page: Page, report: Report, hypothesis: Hypothesis) -> None:
 
 
 def _evidence(page: Page, hypothesis: Hypothesis, budget: int | None) -> None:
-    """What speaks for it, in `budget` lines: first the statements, then as many quotes as still fit."""
+    """What speaks for it, in `budget` lines: statements with their quotes, the strongest first, as many as fit."""
     items = phrases.by_strength(hypothesis.evidence_for)
     if not items:
         page.row("  for", "nothing was seen", mark="–")
         return
-    quoted, lines_each, rest = len(items), None, 0
-    if budget is not None:
-        # One record a statement. Two statements with their quotes tell more than four without.
-        distinct = list({item.statement: item for item in reversed(items)}.values())[::-1]
-        lines_each = 1
-        with_quotes = max((budget - 1) // 2, 1)
-        shown = min(len(distinct), with_quotes if 2 * len(distinct) > budget else budget)
-        quoted = shown
-        if 2 * shown + 1 < budget and shown < len(distinct):
-            shown += 1
-        rest = len(items) - shown
-        items = distinct[:shown]
-    for number, evidence in enumerate(items):
-        _statement(page, "  for" if number == 0 else "", evidence, number < quoted, lines_each)
-    if rest:
+    if budget is None:
+        for number, evidence in enumerate(items):
+            _statement(page, "  for" if number == 0 else "", evidence, True, None)
+        return
+    # One record a statement; two statements with their quotes tell more than four without.
+    distinct = list({item.statement: item for item in reversed(items)}.values())[::-1]
+    shown = 0
+    for evidence in distinct:
+        room = budget - (shown + 1 < len(items))  # a line is kept to say that there is more
+        block = Page(page.width)
+        _statement(block, "  for" if shown == 0 else "", evidence, True, 2)
+        if shown and block.height() > room:
+            block = Page(page.width)
+            _statement(block, "", evidence, False, 2)
+            if block.height() > room:
+                break
+        page.extend(block)
+        budget -= block.height()
+        shown += 1
+    if rest := len(items) - shown:
         page.row("", f"{phrases.count_of(rest, 'more piece', 'more pieces')} of evidence with --full", mark="…")
 
 
@@ -126,7 +165,7 @@ def _statement(page: Page, label: str, evidence: Evidence, with_quote: bool, at_
     if evidence.source and evidence.source.text and with_quote:
         page.row(label, text, mark=mark, at_most=at_most)
         page.quote(where, evidence.source.text, indent=LABEL + _MARK, whole=at_most is None)
-    elif at_most is not None and len(where) > (page.width - LABEL) // 2:
+    elif at_most is not None and cells(where) > (page.width - LABEL) // 2:
         page.row(label, text, mark=mark, at_most=at_most)
     else:
         page.row(label, text, mark=mark, right=where, at_most=at_most)
@@ -158,7 +197,10 @@ def _after_evidence(page: Page, report: Report, hypothesis: Hypothesis, loosenes
             address = f"{source.url}   " if source.title else ""
             page.row("", f"{address}{source.status}, checked {source.checked}", style="quiet")
     elif hypothesis.sources:
-        _parts(page, "  sources", list(map(phrases.short_source, hypothesis.sources)), 1)
+        # An address that would have to be cut is no address: those that fit in a line, or the first one in two.
+        sources = list(map(phrases.short_source, hypothesis.sources))
+        fitting = [text for text in sources if cells(terminal(text)) <= page.width - LABEL]
+        _parts(page, "  sources", fitting or sources[:1], 1 if fitting else 2)
 
 
 def _against(page: Page, hypothesis: Hypothesis, looseness: int | None) -> None:
@@ -169,18 +211,18 @@ def _against(page: Page, hypothesis: Hypothesis, looseness: int | None) -> None:
         where = phrases.place(evidence.source) if evidence.source else ""
         label, mark = "  against" if number == 0 else "", phrases.MARKS[evidence.strength]
         quoted = looseness is None and evidence.source is not None and evidence.source.text
-        right = "" if quoted else where
-        page.row(label, phrases.statement(evidence), mark=mark, right=right, style="against", at_most=looseness)
+        right, lines = "" if quoted else where, None if looseness is None else 2
+        page.row(label, phrases.statement(evidence), mark=mark, right=right, style="against", at_most=lines)
         if quoted:
             page.quote(where, quoted, indent=LABEL + _MARK, whole=True)
 
 
 def _missing(page: Page, label: str, missing: Missing, looseness: int | None) -> None:
-    at_most = None if looseness is None else 1
+    at_most = None if looseness is None else 2
     page.row(label, missing.statement, mark="?", right=phrases.WOULD[missing.would], at_most=at_most)
     if not missing.how_to_get:
         return
-    if any(sign in missing.how_to_get for sign in (" -", " | ", " > ", "$(", "\n")):
+    if phrases.is_command(missing.how_to_get):
         page.command("", missing.how_to_get, indent=LABEL + _MARK)
     else:
         page.row("", f"get it: {missing.how_to_get}", indent=LABEL + _MARK, at_most=at_most)
@@ -192,14 +234,13 @@ def _remedy(page: Page, remedy: RemedyNote, looseness: int | None) -> None:
     beside = cells(terminal(remedy.do)) + cells(grade) + 2 <= page.width - LABEL
     page.row("  do", remedy.do, right=grade if beside else "")
     if remedy.evidence and looseness != 1:
-        page.row(
-            "", remedy.evidence if beside else f"{grade}: {remedy.evidence}", style="quiet", at_most=looseness and 1
-        )
+        said = remedy.evidence if beside else f"{grade}: {remedy.evidence}"
+        page.row("", said, style="quiet", at_most=looseness)
     elif not beside:
         page.row("", grade, style="quiet")
     page.row("  verify", remedy.verify or "no check is known", right=phrases.TOOK_EFFECT[remedy.verified])
     if remedy.caveat:
-        page.row("  caveat", remedy.caveat, at_most=looseness)
+        page.row("  caveat", remedy.caveat, at_most=looseness and 2)
     if remedy.source and looseness is None:
         page.row("", remedy.source, style="quiet")
 
@@ -212,14 +253,27 @@ def _others(page: Page, others: list[Hypothesis], at_most: int) -> None:
     for number, hypothesis in enumerate(shown):
         label = "ALSO" if number == 0 else ""
         if hypothesis.ruled_out:
-            reason = ""
-            for evidence in phrases.by_strength(hypothesis.evidence_against)[:1]:
-                reason = f"   ({evidence.statement}{', ' + phrases.place(evidence.source) if evidence.source else ''})"
-            page.row(label, f"out     {hypothesis.title}{reason}", mark="–", at_most=1)
+            _ruled_out(page, label, hypothesis, at_most)
         else:
-            page.row(label, f"{hypothesis.confidence:<7} {hypothesis.title}", mark=f"{hypothesis.rank}", at_most=1)
+            _line(page, label, f"{hypothesis.rank}", f"{hypothesis.confidence:<8}", hypothesis.title)
     if len(others) > len(shown):
         page.row("", f"{phrases.count_of(len(others) - len(shown), 'other')} with --full", mark="…")
+
+
+def _line(page: Page, label: str, mark: str, word: str, text: str) -> None:
+    """A second line of `text` stands under its first, not under the `word` before it."""
+    lines = wrap(terminal(text), page.width - LABEL - _MARK - len(word))
+    for number, line in enumerate([*lines[:1], " ".join(lines[1:])] if len(lines) > 1 else lines):
+        page.row(label if number == 0 else "", (word if number == 0 else " " * len(word)) + line,
+                 mark=mark if number == 0 else " ", at_most=1)
+
+
+def _ruled_out(page: Page, label: str, hypothesis: Hypothesis, at_most: int) -> None:
+    """The title, and behind or below it the record that refutes it; only the title where lines are short."""
+    _line(page, label, "–", "out     ", hypothesis.title)
+    for evidence in phrases.by_strength(hypothesis.evidence_against)[:1] if at_most > 2 else []:
+        place = f", {phrases.place(evidence.source)}" if evidence.source else ""
+        _line(page, "", " ", " " * 8, f"({evidence.statement}{place})")
 
 
 def _more(page: Page, report: Report) -> None:
@@ -243,8 +297,8 @@ def _more(page: Page, report: Report) -> None:
 def _plain(page: Page, report: Report, full: bool) -> None:
     signs = len(report.symptoms)
     right = f"signs of trouble: {signs}" if report.verdict == "unknown" and signs else ""
-    _verdict(page, report, report.summary, right, None if full else 2)
-    _parts(page, "", phrases.since(report), None if full else 2)
+    _verdict(page, report, report.summary, right, None if full else 3)
+    _since(page, report, "", whole=full)
     page.blank()
     below = Page(page.width)
     if report.verdict == "healthy":
@@ -254,7 +308,7 @@ def _plain(page: Page, report: Report, full: bool) -> None:
     if report.verdict == "unreadable" or report.troubles:
         _troubles(page, report, full)
     if report.verdict != "unreadable" and (blind := phrases.not_seen(report)):
-        page.row("  not seen", " · ".join(blind), at_most=None if full else 2)
+        page.row("  not seen", " · ".join(blind), at_most=None if full else 3)
     below.blank()
     if not full:
         _others(below, report.hypotheses, 3)
@@ -272,7 +326,7 @@ def _seen(page: Page, report: Report, full: bool) -> None:
     label = "  seen"
     for symptom in report.symptoms if full else report.symptoms[:4]:
         times = f" ×{symptom.count:,}" if symptom.count > 1 else ""
-        page.row(label, f"{symptom.symptom}{times} (a symptom)", right=phrases.place(symptom.first), at_most=1)
+        page.row(label, f"{symptom.symptom}{times} (a symptom)", right=phrases.place(symptom.first), at_most=2)
         if full:
             page.quote(phrases.place(symptom.first), symptom.first.text, indent=LABEL)
         label = ""
@@ -281,7 +335,7 @@ def _seen(page: Page, report: Report, full: bool) -> None:
     for unexplained in [] if full else report.unexplained[:3]:
         times = f" ×{unexplained.count:,}" if unexplained.count > 1 else ""
         where = phrases.place(unexplained.first)
-        page.row(label, f"{unexplained.level}{times}  {unexplained.template}", right=where, at_most=1)
+        page.row(label, f"{unexplained.level}{times}  {unexplained.template}", right=where, at_most=2)
         label = ""
 
 
@@ -325,6 +379,6 @@ def _step(page: Page, label: str, number: int, step: NextStep) -> None:
     if step.command:
         page.command(label, f"{number:<3}{step.command}")
         if step.collect or risk:
-            page.row("", f"{step.collect}{risk}", indent=LABEL + 3, style="quiet", at_most=1)
+            page.row("", f"{step.collect}{risk}", indent=LABEL + 3, style="quiet", at_most=2)
     else:
         page.row(label, f"{number:<3}{step.collect}{risk}", at_most=2)

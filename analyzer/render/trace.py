@@ -15,6 +15,7 @@ from typing import Any
 from analyzer.render import phrases
 from analyzer.render.curves import readings
 from analyzer.render.sanitise import json_text, shorten, visible
+from analyzer.render.slices import phase_slices
 from analyzer.report import Moment, Report, Timeline, TimelineEvent
 
 _NAME_LIMIT = 120
@@ -121,38 +122,16 @@ def _events_of(event: TimelineEvent, placed: float, zero: float, tracks: _Tracks
 
 
 def _phases(placed: list[tuple[float, TimelineEvent]], zero: float, tracks: _Tracks) -> list[dict[str, Any]]:
-    """A slice from the `begin` of a phase to its `end`; one that never ended goes on to the last event and says so.
-
-    Slices of one thread must nest (Trace Event Format, complete events), so an inner one ends with its outer one at the
-    latest.
-    """
-    last = max((found for found, _ in placed), default=0.0)
-    opened: dict[tuple[str, str], tuple[float, TimelineEvent]] = {}
-    found_slices: dict[str, list[tuple[float, float, str, TimelineEvent]]] = {}
-    for found, event in placed:
-        key = (event.actor, event.phase or "")
-        if event.phase and event.edge == "begin":
-            opened.setdefault(key, (found, event))
-        elif event.phase and event.edge == "end" and key in opened:
-            start, first = opened.pop(key)
-            found_slices.setdefault(event.actor, []).append((start, found, event.phase, first))
-    for (actor, phase), (start, first) in opened.items():
-        found_slices.setdefault(actor, []).append((start, last, f"{phase} (no end seen)", first))
+    """A complete event (`X`) for each phase, on a thread of its actor's phases."""
     out = []
-    for actor, slices in found_slices.items():
-        process, thread = tracks.named("phases", actor)
-        open_until: list[float] = []
-        for start, stop, name, first in sorted(slices, key=lambda one: (one[0], -one[1])):
-            while open_until and open_until[-1] <= start:
-                open_until.pop()
-            stop = min([stop, *open_until])
-            open_until.append(stop)
-            out.append({
-                "ph": "X", "name": visible(shorten(name, _NAME_LIMIT)), "cat": "phase", "pid": process, "tid": thread,
-                "ts": _micros(start, zero), "dur": _micros(stop, start),
-                "args": {"begins": visible(phrases.place(first.source)) if first.source else "",
-                         "text": visible(first.text)},
-            })
+    for one in phase_slices(placed):
+        process, thread = tracks.named("phases", one.actor)
+        out.append({
+            "ph": "X", "name": visible(shorten(one.name, _NAME_LIMIT)), "cat": "phase", "pid": process, "tid": thread,
+            "ts": _micros(one.start, zero), "dur": _micros(one.stop, one.start),
+            "args": {"begins": visible(phrases.place(one.first.source)) if one.first.source else "",
+                     "text": visible(one.first.text)},
+        })  # fmt: skip
     return out
 
 

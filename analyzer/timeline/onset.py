@@ -267,7 +267,7 @@ def _progress(bundle: Bundle, trouble: set[str]) -> _Progress | None:
     if stalled is not None:
         event, slack = stalled
         return _Progress(event, slack, _place(event, bundle),
-                         f"the last throughput line with tokens: they stopped in the {slack:.0f} s before it")
+                         f"the last throughput line with tokens; they stopped within the {slack:.0f} s before it")
     last = last_progress(bundle)
     if last is None or (last.stamp is None and reading_of(last.text) is None):
         return None
@@ -307,7 +307,7 @@ def _stalled_first(progress: _Progress, sign: _Sign, full: bool) -> bool:
 
 def _at(sign: _Sign) -> Onset:
     if sign.back:
-        note = f"this fired at {_clock(sign.event)} after a wait of {sign.back:g} s, which leads back to the onset"
+        note = f"a wait of {sign.back:g} s that began then ended at {_clock(sign.event)}"
         return Onset(sign.event, sign.back, 0.0, note)
     return Onset(sign.event, 0.0, 0.0, "the first sign of trouble")
 

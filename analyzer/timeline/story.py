@@ -119,9 +119,9 @@ def _progressed(event: Event, bundle: Bundle) -> Moment:
     from analyzer.compose import moment
     from analyzer.timeline.onset import STATS_EVERY
 
-    shown = moment(record_of(event, bundle), "last sign of progress")
+    shown = moment(record_of(event, bundle), "the last sign of progress")
     if event.kind == "server_log.stats":
-        shown = moment(record_of(event, bundle), "last throughput line with tokens, which counts the seconds before it")
+        shown = moment(record_of(event, bundle), "the last throughput line with tokens")
         place = record_of(event, bundle).place
         if place.earliest is not None:
             shown = shown.model_copy(update={"earliest": written(place.earliest - STATS_EVERY)})

@@ -28,7 +28,7 @@
   // A closed part would be missing on paper.
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details.hypothesis:not([open])")];
+    closed = [...document.querySelectorAll("details:not([open]):not(.out)")];
     for (const part of closed) part.open = true;
   });
   addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
@@ -39,10 +39,10 @@
   if (!canvas || data.events.length === 0) return;
   byId("drawing").hidden = false;
 
-  const [LANE, FROM, TO, AT, KIND, WHEN, WHO, WHERE, TEXT] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+  const [LANE, FROM, TO, AT, KIND, WHEN, WHO, WHERE, TEXT, NUMBER] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
   const events = data.events;
   const curves = Object.entries(data.curves);
-  const ROW = 22, CURVE = 46, AXIS = 24, MARKS = 20, LABEL_SHARE = 0.2;
+  const ROW = 26, CURVE = 46, AXIS = 24, MARKS = 20, LABEL_SHARE = 0.2;
   const end = Math.max(...marksAndEnds());
   const margin = Math.max(end * 0.02, 0.5);
   const whole = { from: -margin, to: end + margin };
@@ -59,8 +59,10 @@
   }
 
   const height = AXIS + data.lanes.length * ROW + curves.length * CURVE + MARKS;
-  const labelWidth = () => Math.min(260, Math.round(canvas.clientWidth * LABEL_SHARE));
-  const across = () => canvas.clientWidth - labelWidth() - 8;
+  // Measured once a drawing: to ask the page for it at each event costs more than all the strokes.
+  let measured = canvas.clientWidth;
+  const labelWidth = () => Math.min(260, Math.round(measured * LABEL_SHARE));
+  const across = () => measured - labelWidth() - 8;
   const toX = (second) => labelWidth() + ((second - view.from) / (view.to - view.from)) * across();
   const toSecond = (x) => view.from + ((x - labelWidth()) / across()) * (view.to - view.from);
 
@@ -99,7 +101,7 @@
   function draw() {
     pending = false;
     const ratio = devicePixelRatio || 1;
-    const width = canvas.clientWidth;
+    const width = measured = canvas.clientWidth;
     const [wide, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (canvas.width !== wide || canvas.height !== tall) {
       canvas.style.height = height + "px";
@@ -126,6 +128,7 @@
     context.rect(left, 0, width - left, height);
     context.clip();
     drawMarks(context, colour);
+    drawPhases(context, colour);
     drawEvents(context, colour);
     context.restore();
     curves.forEach(([name, points], number) => drawCurve(context, colour, name, points, number, width));
@@ -155,14 +158,19 @@
   function drawMarks(context, colour) {
     context.strokeStyle = colour.mark;
     context.fillStyle = colour.mark;
-    data.marks.forEach(([second, name], number) => {
+    const ordered = [...data.marks].sort((one, other) => one[0] - other[0]);
+    ordered.forEach(([second, name, from, to], number) => {
       const x = toX(second);
-      context.setLineDash(number === data.marks.length - 1 ? [] : [4, 3]);
+      // Between which instants it lies: a band behind the line.
+      context.globalAlpha = 0.13;
+      context.fillRect(toX(from), AXIS, Math.max(toX(to) - toX(from), 1), height - MARKS - AXIS);
+      context.globalAlpha = 1;
+      context.setLineDash(name === "onset" ? [] : [4, 3]);
       context.beginPath();
       context.moveTo(x, AXIS);
       context.lineTo(x, height);
       context.stroke();
-      const onLeft = number === 0 && data.marks.length > 1;
+      const onLeft = number === 0 && ordered.length > 1;
       context.textAlign = onLeft ? "right" : "left";
       context.fillText(name, x + (onLeft ? -4 : 4), height - MARKS / 2 + 1);
     });
@@ -170,7 +178,30 @@
     context.setLineDash([]);
   }
 
-  // At most one shape a pixel and lane, so ten thousand events cost what the screen is wide.
+  // A phase is a band under the events of its lane, named where there is room.
+  function drawPhases(context, colour) {
+    context.save();
+    context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    for (const [lane, from, to, name] of data.phases) {
+      if (to < view.from || from > view.to) continue;
+      const [x, y] = [toX(from), AXIS + lane * ROW];
+      const wide = Math.max(toX(to) - x, 1);
+      context.fillStyle = colour.accent;
+      context.globalAlpha = 0.14;
+      context.fillRect(x, y + 1, wide, ROW - 2);
+      context.globalAlpha = 1;
+      context.strokeStyle = colour.rule;
+      context.strokeRect(x + 0.5, y + 1.5, Math.max(wide - 1, 0.5), ROW - 3);
+      const left = Math.max(x, labelWidth());
+      const room = Math.min(x + wide, measured) - left - 12;
+      if (room < 24) continue;
+      context.fillStyle = colour.quiet;
+      context.fillText(shortened(context, name, room), left + 7, y + ROW / 2);
+    }
+    context.restore();
+  }
+
+  // At most one shape of a sort in each place of a lane, so ten thousand events cost what the screen is wide.
   function drawEvents(context, colour) {
     shapes = [];
     const last = new Map();
@@ -179,13 +210,14 @@
       const x = toX(event[FROM]);
       const wide = Math.max(toX(event[TO]) - x, 0);
       const y = AXIS + event[LANE] * ROW;
-      const slot = Math.round(x);
-      if (wide < 2 && number !== chosen && last.get(event[LANE]) === slot) {
+      const bad = trouble[event[KIND]];
+      const row = event[LANE] * 2 + (bad ? 1 : 0);
+      const slot = Math.round(x / (bad ? 4 : 2));
+      if (wide < 2 && number !== chosen && last.get(row) === slot) {
         shapes.push([x, y, 0, number]);
         return;
       }
-      last.set(event[LANE], slot);
-      const bad = trouble[event[KIND]];
+      last.set(row, slot);
       if (wide >= 2) {
         context.globalAlpha = 0.3;
         context.fillStyle = bad ? colour.against : colour.accent;
@@ -217,26 +249,46 @@
     const top = AXIS + data.lanes.length * ROW + number * CURVE;
     const most = points.reduce((high, point) => Math.max(high, point[1]), 0) || 1;
     context.fillStyle = colour.ink;
-    context.fillText(shortened(context, name, labelWidth() - 14), 6, top + 16);
+    const [quantity, who] = name.split(" · ", 2);
+    context.fillText(shortened(context, quantity, labelWidth() - 14), 6, top + 14);
     context.fillStyle = colour.quiet;
-    context.fillText(`0 to ${most}`, 6, top + 32);
+    const range = `0 to ${Number(most.toPrecision(6))}` + (who ? `, ${who}` : "");
+    context.fillText(shortened(context, range, labelWidth() - 14), 6, top + 30);
     context.save();
     context.beginPath();
     context.rect(labelWidth(), top, width - labelWidth(), CURVE);
     context.clip();
     context.strokeStyle = colour.good;
     context.lineWidth = 1.5;
-    context.beginPath();
-    points.forEach((point, index) => {
-      const x = toX(point[0]);
-      const y = top + CURVE - 6 - (point[1] / most) * (CURVE - 12);
-      if (index === 0) context.moveTo(x, y); else context.lineTo(x, y);
-    });
-    context.stroke();
+    const toY = (value) => top + CURVE - 6 - (value / most) * (CURVE - 12);
+    // The points in the window with one neighbour on each side; where they are denser than pixels, a bar from the
+    // lowest to the highest of each column, which is what the line would fill.
+    const first = Math.max(points.findIndex((point) => point[0] >= view.from) - 1, 0);
+    const after = points.findIndex((point) => point[0] > view.to);
+    const shown = points.slice(first, after < 0 ? points.length : after + 1);
     context.fillStyle = colour.good;
-    for (const point of points) {
-      if (point[0] < view.from || point[0] > view.to) continue;
-      context.fillRect(toX(point[0]) - 1.5, top + CURVE - 7.5 - (point[1] / most) * (CURVE - 12), 3, 3);
+    if (shown.length > across() / 2) {
+      const columns = new Map();
+      for (const [second, value] of shown) {
+        const [x, y] = [Math.round(toX(second)), toY(value)];
+        const span = columns.get(x);
+        if (span) { span[0] = Math.min(span[0], y); span[1] = Math.max(span[1], y); } else columns.set(x, [y, y]);
+      }
+      let before = null;
+      for (const [x, [high, low]] of columns) {
+        const [from, to] = before ? [Math.min(high, before[1]), Math.max(low, before[0])] : [high, low];
+        context.fillRect(x - 0.5, from - 0.75, 1.25, to - from + 1.5);
+        before = [high, low];
+      }
+    } else {
+      context.beginPath();
+      shown.forEach(([second, value], index) => {
+        if (index === 0) context.moveTo(toX(second), toY(value)); else context.lineTo(toX(second), toY(value));
+      });
+      context.stroke();
+      if (shown.length < across() / 6) {
+        for (const [second, value] of shown) context.fillRect(toX(second) - 1.5, toY(value) - 1.5, 3, 3);
+      }
     }
     context.restore();
   }
@@ -273,6 +325,27 @@
     redraw();
   }
 
+  // To the record in the table below; an event beyond the rows that the page came with gets its row now.
+  function goToRecord(number) {
+    if (number < 0) return;
+    const event = events[number];
+    const body = byId("event-rows");
+    let row = body.rows[event[NUMBER]] ?? byId(`event-${event[NUMBER]}`);
+    if (!row) {
+      row = body.insertRow();
+      row.id = `event-${event[NUMBER]}`;
+      for (const text of [event[WHEN], data.kinds[event[KIND]], event[WHO], `${event[WHERE]}  ${event[TEXT]}`]) {
+        row.insertCell().textContent = text;
+      }
+    }
+    for (const other of body.querySelectorAll(".chosen")) other.classList.remove("chosen");
+    row.classList.add("chosen");
+    row.tabIndex = -1;
+    byId("records").open = true;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
+  }
+
   function nearest(x, y) {
     let best = -1, distance = 12;
     for (const [left, top, wide, number] of shapes) {
@@ -299,6 +372,7 @@
   });
   byId("event-back").addEventListener("click", () => choose(chosen < 0 ? events.length - 1 : chosen - 1, true));
   byId("event-on").addEventListener("click", () => choose(chosen + 1, true));
+  byId("event-record").addEventListener("click", () => goToRecord(chosen < 0 ? 0 : chosen));
 
   canvas.addEventListener("keydown", (press) => {
     const range = view.to - view.from;
@@ -308,6 +382,7 @@
       "+": () => zoom(0.5, middle()), "=": () => zoom(0.5, middle()), "-": () => zoom(2, middle()),
       "0": () => { view = { ...whole }; redraw(); },
       ",": () => choose(chosen < 0 ? events.length - 1 : chosen - 1, true), ".": () => choose(chosen + 1, true),
+      Enter: () => goToRecord(chosen),
       Home: () => choose(0, true), End: () => choose(events.length - 1, true),
     }[press.key];
     if (!act || press.ctrlKey || press.metaKey || press.altKey) return;
@@ -320,7 +395,7 @@
     turn.preventDefault();
     zoom(turn.deltaY > 0 ? 1.25 : 0.8, toSecond(turn.offsetX));
   }, { passive: false });
-  let drag = null;
+  let drag = null, dragged = false;
   canvas.addEventListener("pointerdown", (press) => { drag = { x: press.offsetX, from: view.from, moved: false }; });
   canvas.addEventListener("pointermove", (move) => {
     if (drag && move.buttons) {
@@ -332,7 +407,12 @@
     const found = nearest(move.offsetX, move.offsetY);
     if (found >= 0 && found !== chosen) choose(found, false);
   });
-  addEventListener("pointerup", () => { drag = null; });
+  canvas.addEventListener("click", (press) => {
+    if (dragged) return;
+    const found = nearest(press.offsetX, press.offsetY);
+    if (found >= 0) { choose(found, false); goToRecord(found); }
+  });
+  addEventListener("pointerup", () => { dragged = drag !== null && drag.moved; drag = null; });
   addEventListener("resize", redraw);
   for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
   draw();
