@@ -118,7 +118,7 @@ def _drop_kernel(read: Read, ledger: _Ledger, dropped: set[tuple[str, int]]) -> 
 
 def _whole_copies(reads: list[Read]) -> dict[int, Read]:
     """id(read) -> the read whose records it repeats in one stretch (the same log taken by two collectors)."""
-    told: list[tuple[Read, str]] = []
+    told: dict[tuple[str, str], list[tuple[Read, str]]] = {}
     copies: dict[int, Read] = {}
     for read in sorted(reads, key=lambda one: -len(one.events)):
         records = [event for event in read.events if event.kind not in ("fact", "server_log.last_record")]
@@ -127,12 +127,14 @@ def _whole_copies(reads: list[Read]) -> dict[int, Read]:
         middle = records[1:-1] if len(records) > LEAST_RECORDS + 2 else records
         text = "".join(f"\0{event.kind}\1{event.text}\0" for event in middle)
         whole = "".join(f"\0{event.kind}\1{event.text}\0" for event in records)
-        original = next((one for one, other in told
-                         if one.kind == read.kind and one.path != read.path and text in other), None)
+        # Only logs that hold the first of these records can hold them all.
+        rivals = told.get((read.kind, middle[0].text), ())
+        original = next((one for one, other in rivals if one.path != read.path and text in other), None)
         if original is not None:
             copies[id(read)] = original
-        else:
-            told.append((read, whole))
+            continue
+        for record in {event.text for event in records}:
+            told.setdefault((read.kind, record), []).append((read, whole))
     return copies
 
 

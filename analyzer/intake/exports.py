@@ -40,7 +40,7 @@ def lines_in(physical: list[Line]) -> list[Line] | None:
     for offset, entry in _entries(text):
         inner = _of(entry)
         if inner is not None:
-            measured += len(text[at:offset].encode("utf-8", "surrogateescape"))
+            measured += len(text[at:offset].encode("utf-8", "backslashreplace"))
             at = offset
             found.append((measured, inner))
     if not found:

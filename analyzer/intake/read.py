@@ -240,7 +240,7 @@ def _account(read: Read, lines: list[Line]) -> None:
 def _candidates(lines: list[Line], scanner: Scanner,
                 patterns: list[tuple[int, ...]]) -> Iterator[tuple[Line, set[int]]]:
     """Lines that hold a literal, with the patterns to be tried on each: one scan over all payload text."""
-    encoded = [line.text.encode("utf-8", "surrogateescape") for line in lines]
+    encoded = [line.text.encode("utf-8", "backslashreplace") for line in lines]
     starts, at = [], 0
     for text in encoded:
         starts.append(at)
@@ -256,7 +256,7 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
     stack = transports_of(sample)
     if stack:
         first = Unwrapping(stack, budget)
-        some = physical(Block(sample.encode("utf-8", "surrogateescape"), 0, 1), budget)
+        some = physical(Block(sample.encode("utf-8", "backslashreplace"), 0, 1), budget)
         sample = "\n".join(line.text for line in chain(first.lines(some), first.finish()))
     whole = text_parser(sample)
     unwrapping = Unwrapping(stack, budget)

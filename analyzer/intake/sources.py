@@ -115,7 +115,7 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
                     read.add((status.st_dev, status.st_ino))
                 seekable = file if path is not None and file.seekable() else None
                 size = os.fstat(file.fileno()).st_size if seekable is not None else None
-                stream: Readable = file if size is None else _Bounded(file, size)
+                stream: Readable = _Bounded(name, file, size, troubles)
                 for source in unfold(Source(name, stream, size, seekable), budget, troubles):
                     source.stream = peek = Peek(source.stream)
                     if peek.peek(len(LEDGER_HEAD)) == LEDGER_HEAD:
@@ -131,18 +131,23 @@ def walk(paths: list[str], budget: Budget, troubles: list[Trouble]) -> Iterator[
 
 
 class _Bounded:
-    """A file that may grow while it is read: its size is fixed at open."""
+    """A file that may grow while it is read (its size is fixed at open) or fail: what came before is kept."""
 
-    __slots__ = ("_file", "_left")
+    __slots__ = ("_file", "_left", "_name", "_troubles")
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left = file, size
+    def __init__(self, name: str, file: BinaryIO, size: int | None, troubles: list[Trouble]) -> None:
+        self._name, self._file, self._troubles = name, file, troubles
+        self._left = size if size is not None else 1 << 62
 
     def read(self, size: int = -1, /) -> bytes:
         size = self._left if size < 0 else min(size, self._left)
         if size == 0:
             return b""
-        block = self._file.read(size)
+        try:
+            block = self._file.read(size)
+        except OSError as problem:
+            self._troubles.append(Trouble(self._name, "unreadable", f"reading stopped: {problem.strerror or problem}"))
+            block = b""
         self._left = self._left - len(block) if block else 0
         return block
 

@@ -90,8 +90,8 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
         chunk = stream.read(CHUNK)
         if not chunk:
             break
-        if not offset and not carry:
-            chunk = chunk.removeprefix(codecs.BOM_UTF8)
+        if not offset and not carry and chunk.startswith(codecs.BOM_UTF8):
+            chunk, offset = chunk.removeprefix(codecs.BOM_UTF8), len(codecs.BOM_UTF8)
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             carry += chunk
@@ -111,11 +111,16 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
                 dropped += len(carry) - 2 * keep
                 carry = carry[:keep] + carry[-keep:]
             continue
+        if dropped:  # the end of an over-long line: a block of its own, so that the offsets after it are right
+            end = chunk.index(b"\n") + 1
+            yield Block(carry + chunk[:end], offset, line)
+            offset += len(carry) + end + dropped
+            carry, chunk, cut, dropped, line = b"", chunk[end:], cut - end, 0, line + 1
         data = carry + chunk[:cut]
         carry = chunk[cut:]
-        yield Block(data, offset, line)
-        offset += len(data) + dropped
-        dropped = 0
+        if data:
+            yield Block(data, offset, line)
+        offset += len(data)
         line += data.count(b"\n")
     yield Block(carry, offset, line, last=True)
 

@@ -136,7 +136,7 @@ def _in_range(condition: str, value: object) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class Gate:
-    """How an environment gate stands: True satisfied, False violated, None not known (never read, or in conflict)."""
+    """How an environment gate stands: True satisfied by at least one value, False violated by all, None not known."""
 
     name: str
     holds: bool | None
@@ -150,6 +150,10 @@ def gate(facts: Facts, name: str, condition: Condition) -> Gate:
     if not known:
         return Gate(name, None, condition)
     good = [one for one in known if holds(condition, one.value)]
+    if not good and isinstance(condition, str) and _RANGE.match(condition):
+        known = [one for one in known if re.search(r"\d", one.value)]
+        if not known:
+            return Gate(name, None, condition)  # `main` or `nightly` is no version that could violate a range
     if good:
         # Several values (two GPUs, or two files that disagree): one that fits keeps the rule in play.
         return Gate(name, True, condition, good[0])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from analyzer.reasoning.bundle import Bundle, Observation
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
-from analyzer.reasoning.patterns import PROSE, Sighting
+from analyzer.reasoning.patterns import KEPT, PROSE, Sighting
 from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.timeline.coverage import looked
 from analyzer.timeline.readings import reading_of
@@ -41,29 +42,36 @@ def findings(rule: Rule, bundle: Bundle) -> list[Finding]:
     for side, clauses in (("for", rule.for_), ("against", rule.against)):
         for clause in clauses:
             answered[clause.id] = _answer(rule, clause, side, bundle)
+    settled: set[str] = set()
     for finding in answered.values():
-        _in_order(finding, answered)
+        _in_order(finding, answered, settled)
     return list(answered.values())
 
 
-def _in_order(finding: Finding, answered: dict[str, Finding]) -> None:
-    """Take back what stands on the wrong side of another clause. An order that is not known takes nothing back."""
+def _in_order(finding: Finding, answered: dict[str, Finding], settled: set[str]) -> None:
+    """Take back what stands on the wrong side of another clause, the other clause first. An order that is not known
+    takes nothing back."""
+    if finding.clause.id in settled:
+        return
+    settled.add(finding.clause.id)
     for other_id, wants_after in ((finding.clause.after, True), (finding.clause.before, False)):
         if other_id is None or finding.answer is not Answer.SEEN:
             continue
         other = answered[other_id]
+        _in_order(other, answered, settled)
         if not other.records:
             finding.answer = Answer.UNCHECKED if other.answer is Answer.UNCHECKED else Answer.ABSENT
-            finding.records = []
+            finding.records, finding.count = [], 0
             continue
         reference = other.records[0].place
         wrong = False if wants_after else True
         kept = [record for record in finding.records
                 if before(reference, record.place) is not wrong]
-        if not kept:
+        lost = len(finding.records) - len(kept)
+        if lost and len(kept) < finding.clause.count:
             finding.answer, finding.records, finding.count = Answer.ABSENT, [], 0
-        else:
-            finding.records = kept
+        elif lost:
+            finding.records, finding.count = kept, max(finding.count - lost, len(kept))
 
 
 def _answer(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
@@ -117,12 +125,12 @@ def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
     key = f"{rule.id}/{clause.id}"
     seen = bundle.sightings.get(key)
     hits = [one for one in (seen.kept if seen else []) if _fits(clause, one.groups)]
-    if seen is not None and hits and (seen.count >= clause.count):
+    count = seen.count if seen is not None and not clause.where else len(hits)
+    if hits and count >= clause.count:
         # Raw output before prose, then in the order of reading.
-        hits.sort(key=lambda one: one.kind == PROSE or _is_prose(one))
-        only_prose = all(one.kind == PROSE and _is_prose(one) for one in hits)
-        strength = clause.strength.lowered if only_prose else clause.strength
-        return Finding(clause, side, Answer.SEEN, strength, [_record_of_sighting(one, bundle) for one in hits[:4]], seen.count)
+        hits.sort(key=_is_prose)
+        strength = clause.strength.lowered if all(_is_prose(one) for one in hits) else clause.strength
+        return Finding(clause, side, Answer.SEEN, strength, [_record_of_sighting(one, bundle) for one in hits], count)
     if key in bundle.slow_patterns:
         return Finding(clause, side, Answer.UNCHECKED, clause.strength, detail="the pattern ran into its time limit")
     kinds = clause.sources or sorted(bundle.kinds())
@@ -130,17 +138,23 @@ def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
     return Finding(clause, side, Answer.ABSENT if looked else Answer.UNCHECKED, clause.strength)
 
 
+# A person speaks: no program prints these words about itself.
+PERSON = re.compile(r"\b(?:I|I'm|I've|we|We|my|our|colleague|someone|not sure|I think|maybe)\b")
 PROSE_NAMES = ("observed", "state", "notes", "timeline", "env", "args", "versions", "context", "description", "summary", "readme")
 
 
 def _is_prose(sighting: Sighting) -> bool:
+    """Whether a person tells it, as far as file name and words show: text that no parser knows, in a file of notes or
+    in the first person."""
+    if sighting.kind != PROSE:
+        return False
     stem = sighting.span.source.rsplit("/", 1)[-1].split(".", 1)[0].lower()
-    return stem in PROSE_NAMES
+    return stem in PROSE_NAMES or PERSON.search(sighting.text) is not None
 
 
 def _events(clause: Clause, side: str, bundle: Bundle, found: list[Event], kinds: Iterable[str]) -> Finding:
     if len(found) >= clause.count and found:
-        return Finding(clause, side, Answer.SEEN, clause.strength, [record_of(e, bundle) for e in found[:4]],
+        return Finding(clause, side, Answer.SEEN, clause.strength, [record_of(e, bundle) for e in found[:KEPT]],
                        sum(int(e.fields.get("count") or 1) for e in found))
     looked = any(bundle.looked(kind) for kind in kinds)
     return Finding(clause, side, Answer.ABSENT if looked else Answer.UNCHECKED, clause.strength)

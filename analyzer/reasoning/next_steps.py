@@ -153,11 +153,12 @@ def _step(one: _Wanted, live: list[Candidate], target: Target) -> NextStep:
     if one.kind is not None and one.kind.name in ("stacks", "metrics", "GPU dump"):
         command = target.command(one.kind.name)  # the rule's own wording leaves pid and port open
     others = [c.rule.id for c in live[:2] if c.rule.id not in one.rules]
-    collect = one.says
+    # A clause states what it would see; as something to collect it is a question.
+    collect = f"to see whether {one.says}" if one.rules else one.says
     for first in live[:1]:
         tell = next((r.tell_apart for r in first.rule.rival if len(live) > 1 and r.cause == live[1].rule.cause), "")
         if tell and first.rule.id in one.rules and one.rules[0] == first.rule.id:
-            collect = f"{one.says}. {tell}" if tell not in one.says else one.says
+            collect = f"{collect}. {tell}" if tell not in one.says else collect
     return NextStep(
         collect=collect,
         command=target.fill(command),

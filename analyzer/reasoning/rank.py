@@ -194,10 +194,11 @@ def order(candidates: list[Candidate]) -> list[Candidate]:
 
     ordered = sorted(candidates, key=key)
     # Of equals, the one whose first event came first: the cause, not the loudest.
-    for index in range(len(ordered) - 1):
-        one, two = ordered[index], ordered[index + 1]
-        if key(one)[:4] == key(two)[:4] and abs(one.score - two.score) < 1 and _clearly_earlier(two, one):
-            ordered[index], ordered[index + 1] = two, one
+    for last in range(len(ordered) - 1, 0, -1):
+        for index in range(last):
+            one, two = ordered[index], ordered[index + 1]
+            if key(one)[:4] == key(two)[:4] and abs(one.score - two.score) < 1 and _clearly_earlier(two, one):
+                ordered[index], ordered[index + 1] = two, one
     return ordered
 
 

@@ -152,12 +152,24 @@ def _with(book: Rulebook, folders: list[str], digest: Any, strict: bool) -> Rule
         _take(path, f"{path.resolve().name}/", book.rules, book.paths, digest, book.faults)
         extra_causes = path / "causes.toml"
         if extra_causes.is_file():
-            for slug, entry in _toml(extra_causes).items():
-                book.causes.setdefault(slug, Cause(slug, entry.get("family", ""), entry.get("title", slug)))
+            _take_causes(book, extra_causes)
     if book.faults and strict:
         raise RuleFault(book.faults)
     book.digest = digest.hexdigest()[:12]
     return book
+
+
+def _take_causes(book: Rulebook, path: Path) -> None:
+    try:
+        entries = _toml(path)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
+        book.faults.append(f"{path}: the causes cannot be read: {problem}. The rules beside it are used all the same")
+        return
+    for slug, entry in entries.items():
+        if isinstance(entry, dict):
+            book.causes.setdefault(slug, Cause(slug, str(entry.get("family", "")), str(entry.get("title", slug))))
+        else:
+            book.faults.append(f"{path}: {slug} is no table. Write [{slug}] with family and title")
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     strange = [r for r in usable if r.nonblank > 2 and (r.parser is None or r.parser in WORDS)]
     serious = [c for c in faults if c.confidence != "low"]
     if serious:
-        top = live[0]
+        top = serious[0]
         since = _since(top)
         if top.confidence == "high" and not top.rule.harmless:
             return "identified", f"{top.rule.title}{since}."

@@ -11,6 +11,8 @@ from parsers.event import Event
 BUSY, COOL = 85.0, 0.30
 """Utilisation in percent from which a GPU counts as busy; share of the power limit below which it does no work. Hung
 kernels on an H200 drew 17-20 % of the limit, an arithmetic loop 43 %, matrix products 99 %."""
+GB10_COOL, GB10_WORKING = 25.0, 40.0
+"""Watts. A GB10 reports neither a power limit nor memory utilisation: hung it drew 13-16 W, serving 40 W and more."""
 
 
 def observe(bundle: Bundle) -> Iterator[Observation]:
@@ -37,10 +39,11 @@ def _samples(bundle: Bundle) -> Iterator[Observation]:
             if util is None:
                 continue
             share = power / limit if power is not None and limit else None
+            small = power if share is None and memory is None and "GB10" in str(sample.fields.get("name")) else None
             if util >= BUSY and (memory is None or memory <= 1) and (
-                    share < COOL if share is not None else memory is not None):
+                    share < COOL if share is not None else memory is not None or (small or GB10_COOL) < GB10_COOL):
                 cool.append(sample)
-            elif util >= 30 and ((memory or 0) >= 5 or (share or 0) >= 0.5):
+            elif util >= 30 and ((memory or 0) >= 5 or (share or 0) >= 0.5 or (small or 0) >= GB10_WORKING):
                 working.append(sample)
             elif util <= 1:
                 idle.append(sample)

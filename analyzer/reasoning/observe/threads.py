@@ -83,6 +83,8 @@ def _frames(thread: Event) -> list[str]:
 
 
 def _spins(thread: Event) -> bool:
+    if thread.fields.get("cut"):
+        return False  # what called the loop is not shown
     return any(SPIN.search(frame) for frame in _frames(thread)[:3])
 
 
@@ -156,7 +158,7 @@ def _stopped(bundle: Bundle) -> Iterator[Observation]:
                 {"pid": event.actor.pid or event.fields.get("pid"), "name": event.fields.get("name"), "how": "state T"},
             )
     for event in bundle.events("stacks.error"):
-        if event.fields.get("error") == "stopped_process":
+        if event.fields.get("error") == "stopped_process" and event.fields.get("certainty") != "hint":
             yield Observation(
                 "stopped_process",
                 [event],
