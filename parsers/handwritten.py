@@ -54,7 +54,7 @@ class Handwritten:
     marks: ClassVar[tuple[bytes, ...]] = ()
 
     def sniff(self, head: str) -> float:
-        """0.4 for a list of times with words; 0.32 for a short list, no prose, of which most
+        """0.4 for a list of times with words; 0.3 for a short list, no prose, of which most
         lines speak of servers and GPUs."""
         lines = [line.rstrip("\r") for line in head.split("\n") if line.strip()]
         if not lines or len(lines) > MOST_LINES or any(_FOREIGN.match(line) for line in lines):
@@ -67,7 +67,7 @@ class Handwritten:
         terms = sum(_TERM.search(line) is not None for line in lines)
         sentences = sum(line.rstrip().endswith((".", "!", "?", ":")) for line in lines)
         listed = 3 <= len(lines) <= 60 and sentences * 3 <= len(lines)
-        return 0.32 if listed and terms * 10 >= 6 * len(lines) else 0.0
+        return 0.3 if listed and terms * 10 >= 6 * len(lines) else 0.0
 
     def claims(self, text: str) -> bool:
         """Never: words of a person stand in every kind of text."""

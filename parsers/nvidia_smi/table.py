@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parsers.contract import Line
+from parsers.contract import Line, Trouble
 from parsers.event import Event, fact
 from parsers.nvidia_smi.device import ABSENT, Device, Found, number, pci_address, process_event
 from parsers.pattern import lazy
@@ -34,8 +34,23 @@ def begins(text: str) -> bool:
 
 
 def read(lines: Sequence[Line], source: str) -> Iterator[Found]:
-    """Events of the view, in the order of the lines."""
+    """Events of the view, in the order of the lines. How many GPUs there are is said only by a view that goes on to the
+    rule below its last GPU."""
     yield from sorted(_read(lines, source), key=lambda event: event.span.first_line)
+    ended = next((line for line in reversed(lines) if line.text.strip()), None)
+    if ended is not None and not _closed(lines):
+        yield Trouble(source, "truncated", "the table ends inside the rows of a GPU", ended.number, ended.start)
+
+
+def _closed(lines: Sequence[Line]) -> bool:
+    """Whether a rule stands below the last GPU's row, or none is shown at all."""
+    for line in reversed(lines):
+        text = line.text.strip()
+        if text.startswith("+-") and len(text) > 40:
+            return True
+        if text.startswith("|") and ADDRESS.search(text):
+            return False
+    return True
 
 
 def _read(lines: Sequence[Line], source: str) -> Iterator[Event]:
@@ -87,7 +102,7 @@ def _read(lines: Sequence[Line], source: str) -> Iterator[Event]:
                 if total is not None:
                     yield fact("gpu.memory_mib", str(total), line.span(source), line.text, actor=device.actor())
                 device = None
-    if gpus and last is not None:
+    if gpus and last is not None and _closed(lines):
         yield fact("gpu.count", str(gpus), last.span(source), last.text, stamp=stamp)
 
 

@@ -58,10 +58,17 @@ def _share(head: str, tool: re.Pattern[str]) -> float:
     return 0.97 if share >= 0.75 else 0.92 if share >= 0.6 else 0.5 if share >= 0.35 else 0.1
 
 
+_BY_ABSENCE = frozenset(("native", "running", "lock", "sleep", "socket", "child_process", "file_io", "queue_idle"))
+"""Waits that the outer frames could have explained as something else (an idle queue, a download)."""
+
+
 def _wait(thread: Thread) -> Wait:
     # The thread that wrote a faulthandler dump was running: it crashed, or it is the watchdog itself.
     state = "active" if thread.current and thread.state == "unknown" else thread.state
-    return read_wait(thread.frames, state, thread.name)
+    wait = read_wait(thread.frames, state, thread.name)
+    if thread.open_end and wait.kind in _BY_ABSENCE:
+        return Wait("none", wait.frame)
+    return wait
 
 
 def _frame_view(frame: Frame) -> dict[str, Any]:
@@ -120,17 +127,23 @@ def _events(process: Process, source: str) -> Iterator[Event | Trouble]:
                 "signature": signature(thread.frames),
                 "main": _is_main(process, thread),
                 "current": thread.current,
+                **({"cut": True} if thread.open_end else {}),
             },
         )
         if thread.cut:
             yield Trouble(source, "truncated", "a stack is cut in the dump", line_or_none.number, line_or_none.start)
     if not process.threads and process.tool == "py-spy" and process.header is not None:
+        at = process.header
+        if not process.whole_header:
+            yield Trouble(source, "truncated", "the dump is cut in its header", at.number, at.start)
+            return
         # The header is printed before the process is suspended: nothing after it means that this failed, most often
-        # since the process was stopped already. The reason itself stands on stderr, which may not be at hand.
+        # since the process was stopped already, or that the file is cut there. The reason itself stands on stderr,
+        # which may not be at hand.
         yield Event(
             "stacks.error",
-            process.header.span(source),
-            process.header.text,
+            at.span(source),
+            at.text,
             process.stamp,
             actor,
             {"error": "stopped_process", "certainty": "hint"},

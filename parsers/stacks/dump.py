@@ -110,7 +110,10 @@ def walk(lines: Iterable[Line], source: str, grammars: Sequence[Grammar]) -> Ite
     """Processes, dump errors and troubles of the lines, in their order."""
     dump = Dump(source)
     last: Grammar | None = None
+    broken: Thread | None = None
+    text = ""
     for line in lines:
+        broken = None
         text = line.text.rstrip("\r")
         if len(text) > MAX_FRAME_CHARS:
             dump.finished.append(
@@ -121,6 +124,8 @@ def walk(lines: Iterable[Line], source: str, grammars: Sequence[Grammar]) -> Ite
             text = text[:MAX_FRAME_CHARS]
         text = text.rstrip()
         if not text:
+            if dump.process is not None and dump.process.python is not None:
+                dump.process.whole_header = True
             continue
         if text[0] in "(" or "|" in text[:64]:
             found = LINE_PREFIX.match(text)
@@ -137,9 +142,36 @@ def walk(lines: Iterable[Line], source: str, grammars: Sequence[Grammar]) -> Ite
                 break
         else:
             last = None
+            broken = dump.thread if text[0] in " #" else None  # a frame that is cut
+            process = dump.process
+            if process is not None and not process.threads and "Thread ".startswith(text[:7]):
+                process.whole_header = False  # the header of its first thread is cut
             dump.thread = None
             dump.settle()
         if dump.finished:
             yield from dump.drain()
+    if text[:1] != "[":  # a note of the debugger's, such as `[Inferior 1 detached]`, closes its last stack
+        _mark_cut(dump.thread or broken)
     dump.end_process()
     yield from dump.drain()
+
+
+ROOTS = frozenset((
+    "<module>", "_bootstrap", "_start", "__libc_start_main", "__libc_start_call_main", "__libc_start_main_impl",
+    "clone", "clone3", "start_thread", "__clone", "__clone3", "thread_start", "main", "_main", "Py_BytesMain",
+    "Py_RunMain",
+    "_bootstrap_inner", "run", "run_engine_core", "run_busy_loop", "worker_main", "worker_busy_loop",
+    "run_scheduler_process", "event_loop_normal", "event_loop_overlap",
+))  # fmt: skip
+"""Functions at which a stack begins, by their bare names, and the loops of servers: what stands below them tells
+nothing about what a thread waits for."""
+
+
+def _mark_cut(thread: Thread | None) -> None:
+    """The last stack of a source is taken as cut when it ends before a function at which stacks begin: what its outer
+    frames would have shown is not known."""
+    if thread is None:
+        return
+    whole = thread.frames[:-1] if thread.cut else thread.frames
+    if not any(frame.bare in ROOTS for frame in whole[-6:]):
+        thread.cut = thread.open_end = True

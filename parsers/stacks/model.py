@@ -53,6 +53,7 @@ class Thread:
 
     `state` is `active`, `idle` or `unknown` (faulthandler and gdb do not say). `owns_gil` is None when the tool cannot
     tell: py-spy's text form prints plain `(idle)` for a thread that sleeps in a system call with the GIL held.
+    `cut` = frames are missing; `open_end` = the source ends in this stack, before the function at which it began.
     """
 
     id: int | str
@@ -64,11 +65,13 @@ class Thread:
     header: Line | None = None
     current: bool = False
     cut: bool = False
+    open_end: bool = False
 
 
 @dataclass(slots=True)
 class Process:
-    """A process at one moment. `tool` is `py-spy`, `py-spy top`, `faulthandler`, `vllm-watchdog` or `gdb`."""
+    """A process at one moment. `tool` is `py-spy`, `py-spy top`, `faulthandler`, `vllm-watchdog` or `gdb`.
+    `whole_header` = py-spy's empty line after its header was seen: it prints that line before it looks at threads."""
 
     tool: str
     pid: int | None = None
@@ -81,6 +84,7 @@ class Process:
     threads: list[Thread] = field(default_factory=list)
     header: Line | None = None
     python_line: Line | None = None
+    whole_header: bool = False
 
 
 @dataclass(slots=True, frozen=True)
