@@ -116,6 +116,11 @@ def next_steps(ranked: list[Candidate], bundle: Bundle, found: Signs, limit: int
             if missing and len(steps) < limit and (target.alive or not kind.live):
                 steps.append(_step(_Wanted(target.command(kind.name), kind.what, kind), [], target))
     steps.sort(key=lambda step: step.risk == DUMP_RISK)
+    # Stacks without a pause come before those that pause the process, whichever would tell more.
+    pausing = next((at for at, step in enumerate(steps) if step.risk == PAUSES), None)
+    gentle = next((at for at, step in enumerate(steps) if "--nonblocking" in step.command), None)
+    if pausing is not None and gentle is not None and pausing < gentle:
+        steps.insert(pausing, steps.pop(gentle))
     return steps + ([] if certain else _next_time(live, bundle, target))
 
 

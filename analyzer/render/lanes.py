@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 from analyzer.render import phrases
@@ -21,9 +23,12 @@ _TEXT = 800
 
 def lanes_of(report: Report) -> dict[str, Any]:
     """`lanes`: names; `events`: rows of [lane, from, to, at, kind number, when, who, where, text, row of the table],
-    times in seconds from `zero` (Unix seconds); `at` is null for an event known by its interval only; `phases` [lane,
-    from, to, name]; `kinds`, `curves` {name: [[second, value]]}, `marks` [[second, name, from, to]], `unplaced` the
-    number of events without an instant."""
+    times in seconds from `zero` (Unix seconds); `at` is null for an event known by its interval only.
+
+    `phases` [lane, from, to, name]; `clock` says which one the axis shows where it is not `zone` minutes east of UTC;
+    `kinds`, `curves` {name: [[second, value]]}, `marks` [[second, name, from, to]], `unplaced` the number of events
+    that the axis cannot show.
+    """
     placed: list[tuple[float, float, float | None, TimelineEvent]] = []
     for event in report.timeline.events:
         at = phrases.unix_seconds(event.time)
@@ -31,6 +36,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
         known = [value for value in (at, first, last) if value is not None]
         if known:
             placed.append((min(known), max(known), at, event))
+    clock = "" if placed else _place_as_written(report, placed)
     placed.sort(key=lambda item: (item[0], item[1]))
     zero = placed[0][0] if placed else 0.0
     rows = {id(event): number for number, event in enumerate(report.timeline.events)}
@@ -55,7 +61,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
     marks = [
         [round(found - zero, 3), name, *(round(edge - zero, 3) for edge in _edges(moment, found))]
         for name, moment in (("last progress", report.timeline.last_progress), ("onset", report.timeline.onset))
-        if (found := _at(moment)) is not None
+        if (found := _at(moment, clock)) is not None
     ]
     slices = [
         [lanes[name], round(one.start - zero, 3), round(one.stop - zero, 3), visible(shorten(one.name, 60))]
@@ -65,6 +71,7 @@ def lanes_of(report: Report) -> dict[str, Any]:
     return {
         "zero": zero,
         "zone": _zone(report),
+        "clock": "as written" if clock else "",
         "lanes": list(lanes),
         "kinds": list(kinds),
         "events": events,
@@ -89,8 +96,48 @@ def _lane(event: TimelineEvent) -> str:
     return f"{event.actor} · {source}" if event.actor else source
 
 
-def _at(moment: Moment | None) -> float | None:
-    return phrases.unix_seconds(moment.time) if moment else None
+def _at(moment: Moment | None, clock: str) -> float | None:
+    if moment is None or not clock:
+        return phrases.unix_seconds(moment.time) if moment else None
+    same = moment.source is not None and moment.source.artifact == clock
+    return _written_seconds(moment.as_written) if same else None
+
+
+def _place_as_written(report: Report, placed: list[tuple[float, float, float | None, TimelineEvent]]) -> str:
+    """Where no event has an instant, because no year or zone is known: the events of the source that has most of them,
+    on its own clock. Only one source, as the order between two such clocks is not known. Its name, or an empty one."""
+    by_source: dict[str, list[tuple[float, TimelineEvent]]] = {}
+    for event in report.timeline.events:
+        if event.source and (at := _written_seconds(event.as_written)) is not None:
+            by_source.setdefault(event.source.artifact, []).append((at, event))
+    if not by_source:
+        return ""
+    name = max(by_source, key=lambda source: len(by_source[source]))
+    placed += [(at, at, at, event) for at, event in by_source[name]]
+    return name
+
+
+_WRITTEN = re.compile(r"(?:(\d{4})[-/])?(\d\d)[-/]?(\d\d)[T ](\d\d):(\d\d):(\d\d(?:[.,]\d{1,6})?)\d*")
+_BARE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+
+
+def _written_seconds(text: str | None) -> float | None:
+    """A reading without year or zone as seconds on an axis of its own: `11-30 20:08:09`, `2026/11/30 20:08:09.527`,
+    NCCL's `1130 20:08:09.1`, boot seconds; None for any other."""
+    if text is None:
+        return None
+    if _BARE.fullmatch(text):
+        return float(text)
+    found = _WRITTEN.fullmatch(text)
+    if not found:
+        return None
+    year, month, day, hour, minute, second = found.groups()
+    try:
+        # A leap year stands for one that is not known, so that 29 February is a day.
+        start = datetime(int(year or 2024), int(month), int(day), int(hour), int(minute), tzinfo=UTC)
+    except ValueError:
+        return None
+    return start.timestamp() + float(second.replace(",", "."))
 
 
 def _edges(moment: Moment | None, at: float) -> tuple[float, float]:

@@ -28,7 +28,8 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "render"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 QUIET = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,900",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--window-size=1280,900",
 ]  # fmt: skip
 PATIENCE = 60.0
 """Seconds for one answer: a loaded machine starts a browser slowly."""

@@ -72,7 +72,7 @@
     return date.toISOString().slice(11, precise ? 23 : 19);
   }
   const two = (number) => String(number).padStart(2, "0");
-  const zoneText = data.zone === 0 ? "UTC"
+  const zoneText = data.clock ? data.clock : data.zone === 0 ? "UTC"
     : (data.zone < 0 ? "-" : "+") + two(Math.floor(Math.abs(data.zone) / 60)) + ":" + two(Math.abs(data.zone) % 60);
 
   function colours() {
@@ -133,7 +133,7 @@
     context.restore();
     curves.forEach(([name, points], number) => drawCurve(context, colour, name, points, number, width));
     byId("window").textContent = `${clockText(view.from)} to ${clockText(view.to)} ${zoneText}`
-      + (data.unplaced ? ` · ${data.unplaced} without an instant: see the table` : "");
+      + (data.unplaced ? ` · ${data.unplaced} that this clock does not place: see the table` : "");
   }
 
   function drawAxis(context, colour, width) {
