@@ -1,10 +1,11 @@
-"""The whole trip, from paths to a report. A pure function of its input: no global state, no network, no writes."""
+"""The whole trip, from paths to a report. A pure function of its input: no global state, no network, no writes
+but a private unnamed spool file for what must be read out of order."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.duplicates import drop
@@ -37,7 +38,6 @@ class Analysis:
     rulebook: Rulebook
     paths: list[str]
     started: float
-    extra: dict[str, object] = field(default_factory=dict)
 
 
 def read(paths: Sequence[str], rulebook: Rulebook, budget: Budget) -> tuple[Bundle, list[Trouble]]:

@@ -28,7 +28,6 @@ class Budget:
     """A text up to this size is handed to its parser line by line; of a longer one only the ends are."""
     edge: int = 256 * 1024
     """Bytes at either end of a long text that are handed over whole."""
-    events_per_kind: int = 1_000
     hits_per_clause: int = 200
     regex_seconds: float = 0.2
     spent: int = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analyzer.intake.read import Read
@@ -64,7 +63,3 @@ class Bundle:
         knows, and a person's words, could have said anything: their silence says nothing."""
         return kind != PROSE and any(
             read.kind == kind and read.complete for read in self.reads if read.lines or read.events)
-
-    def sources_of(self, kind: str) -> Iterator[Read]:
-        """Artifacts of a kind."""
-        return (read for read in self.reads if read.kind == kind)

@@ -91,7 +91,6 @@ class Sightseer:
         self.seen: dict[str, Sightings] = {}
         self.slow: set[str] = set()
         self._budget = budget
-        self._done: set[tuple[str, int, int]] = set()
 
     def look(self, source: str, kind: str, line: Line, candidates: Iterable[int]) -> bool:
         """Search the candidate patterns in `line`; True if any was found."""

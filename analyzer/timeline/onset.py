@@ -38,7 +38,7 @@ FULL_STALL = ("flat_counter", "zero_throughput_running", "waits_after_ready", "o
 SILENT_START = {"open_phase", "open_bar", "host_stopped", "download_without_end"}
 SUDDEN = ("kernel_log.xid", "kernel_log.sxid", "kernel_log.fallen_off_bus", "kernel_log.gsp", "kernel_log.oom_kill",
           "kernel_log.lockup", "kernel_log.panic", "kernel_log.segfault", "kernel_log.invalid_opcode", "kernel_log.mce",
-          "kernel_log.iommu_fault", "kernel_log.sysrq_crash", "kernel_log.init_failure", "kernel_log.pcie_link",
+          "kernel_log.iommu_fault", "kernel_log.sysrq_crash", "kernel_log.init_failure",
           "server_log.process_died", "server_log.killed", "server_log.cuda_error", "server_log.exception",
           "server_log.engine_dead", "server_log.usage_error", "cuda_gdb.exception", "collective.rank_behind")
 # Events that fire after a wait, with the field that says how long it was and what one unit of it is in seconds.
