@@ -59,7 +59,7 @@ _BSD = lazy(r"([^\W\d]\w{1,11}\.?|\d{1,2}[月월])\s{1,2}(\d{1,2}) (?:(\d{4}) )?
 _FULL = lazy(r"\w{2,12}\.? (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) ")
 _UNIX = lazy(r"(\d{10}\.\d{6}) ")
 _TALOS = lazy(
-    r"(\S{2,255}): (kern|user|daemon|syslog|local\d):\s{1,3}(\w{3,8}): "
+    r"(?:(\S{2,255}): )?(kern|user|daemon|syslog|local\d):\s{1,5}(\w{3,8}): "
     r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]: ?"
 )
 _WRITER = lazy(r"([A-Za-z0-9][\w.:-]{0,253}[\w]|\w) ([A-Za-z(][\w.@/()+-]{0,63})(?:\[(\d{1,10})\])?:(?: |$)")
