@@ -67,7 +67,7 @@ def _artifacts(page: Page, report: Report) -> None:
         text += known + covered + end
         page.row(label, text, style="" if item.complete else "against")
         if onset:
-            page.row("", f"covers the onset: {onset}", mark="–")
+            page.row("", f"the onset covered: {onset}", mark="–")
         for note in item.notes:
             page.row("", f"{note.tag}: {note.text}", mark="–")
         label = ""
