@@ -14,6 +14,7 @@ from analyzer.reasoning.facts import Gate, spelled
 from analyzer.reasoning.rank import Candidate
 from analyzer.reasoning.rule import Remedy, Strength
 from analyzer.reasoning.rulebook import SYMPTOM
+from analyzer.reasoning.unexplained import unexplained
 from analyzer.report import (
     QUOTE_LIMIT,
     QUOTES_PER_HYPOTHESIS,
@@ -38,7 +39,6 @@ from analyzer.report import (
 )
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, written
-from parsers.event import Event
 from parsers.span import SourceSpan
 
 if TYPE_CHECKING:
@@ -107,7 +107,6 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
 
     bundle = analysis.bundle
     hypotheses = hypotheses_of(analysis)
-    explained = {(e.source.artifact, e.source.line) for h in hypotheses for e in h.evidence_for if e.source is not None}
     return Report(
         tool=Tool(version=__version__, rulebook=analysis.rulebook.digest),
         verdict=verdict,
@@ -120,7 +119,7 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
         environment=_environment(bundle),
         timeline=story(analysis),
         artifacts=[_artifact(read) for read in bundle.reads],
-        unexplained=_unexplained(bundle, explained),
+        unexplained=_unexplained(analysis),
         troubles=[
             TroubleNote(source=t.source, tag=t.tag, text=t.text, line=t.line, offset=t.offset)
             for t in analysis.troubles[:200]
@@ -345,23 +344,9 @@ def _artifact(read: Read) -> Artifact:
     )
 
 
-def _unexplained(bundle: Bundle, explained: set[tuple[str, int | None]]) -> list[Unexplained]:
-    """Templates of WARNING and ERROR records that no hypothesis quotes, errors and rare ones first."""
-    templates: dict[tuple[str, str], list[Event]] = {}
-    for event in bundle.events("server_log.record", "kernel_log.nvrm", "collective.nccl_warn", "server_log.exception"):
-        if (event.span.source, event.span.first_line) in explained:
-            continue
-        level = str(event.fields.get("level") or ("ERROR" if event.kind == "server_log.exception" else "WARNING"))
-        message = str(event.fields.get("message") or event.text)
-        template = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", message)[:200]
-        templates.setdefault((level, template), []).append(event)
-    ranked = sorted(templates.items(), key=lambda one: (one[0][0] not in ("ERROR", "CRITICAL"), len(one[1])))
-    return [
-        Unexplained(
-            template=template,
-            level=level,
-            first=quote(events[0].span, events[0].text),
-            count=sum(int(e.fields.get("count") or 1) for e in events),
-        )
-        for (level, template), events in ranked[:25]
-    ]
+def _unexplained(analysis: Analysis) -> list[Unexplained]:
+    """What no hypothesis explains, as templates; see `analyzer/reasoning/unexplained.py`."""
+    noise = analysis.rulebook.vocabulary.get("noise", {})
+    return [Unexplained(template=one.template, level=one.level, count=one.count,
+                        first=quote(one.events[0].span, one.events[0].text))
+            for one in unexplained(analysis.bundle, analysis.ranked, noise)]  # fmt: skip
