@@ -21,7 +21,8 @@ def main() -> None:
     foreign = _foreign_parsers()
     if foreign is not None:
         sys.exit(
-            f"stuckwarp cannot start: Python would load another package named 'parsers' ({foreign}) in place of its own.\n"
+            f"stuckwarp cannot start: Python would load another package named 'parsers' ({foreign}) "
+            "in place of its own.\n"
             "Probably the current folder or PYTHONPATH holds one. Run from another folder, or install with pipx."
         )
     from analyzer.cli import run

@@ -15,7 +15,6 @@ from analyzer.intake.text import blocks
 from analyzer.report import SCHEMA_VERSION
 from parsers.contract import Line, Trouble
 
-
 Addition = Callable[[str, BinaryIO], dict[str, Any]]
 """(kind, the artifact's file) -> further keys of its view."""
 

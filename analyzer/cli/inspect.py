@@ -31,7 +31,9 @@ def command(file: str, format_: str, output: Path | None, sass: bool, sass_symbo
     from analyzer.inspection import inspect
 
     if Path(file).is_dir():
-        raise click.ClickException(f"{file} is a folder. Give one artifact of it; `stuckwarp analyze {file}` reads them all.")
+        raise click.ClickException(
+            f"{file} is a folder. Give one artifact of it; `stuckwarp analyze {file}` reads them all."
+        )
     if file != "-" and not Path(file).is_file():
         raise click.ClickException(f"there is no file {file}. Give one artifact; a folder is for `stuckwarp analyze`.")
     views = inspect(file, addition=_sass(sass_symbol) if sass or sass_symbol is not None else None)

@@ -21,18 +21,37 @@ FORMATS = ("text", "json", "markdown", "html", "slack")
 SHARED = ("markdown", "html", "slack")
 """Forms that are made to be passed on: redacted unless `--no-redact`."""
 
-redact_option = click.option("--no-redact", is_flag=True, help="Keep secrets, prompts and names in markdown, html and slack.")
+redact_option = click.option(
+    "--no-redact", is_flag=True, help="Keep secrets, prompts and names in markdown, html and slack."
+)
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--format`, `-o`, `--full`, `--rules`, `--fail-on`, `--no-redact`."""
     for option in (
         redact_option,
-        click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the report."),
-        click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to a file."),
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(FORMATS),
+            default="text",
+            show_default=True,
+            help="Form of the report.",
+        ),
+        click.option(
+            "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to a file."
+        ),
         click.option("--full", is_flag=True, help="Text: everything, not only the first screen."),
-        click.option("--rules", "rule_folders", multiple=True, type=click.Path(file_okay=False), help="A further folder of rules."),
-        click.option("--fail-on", type=click.Choice(("low", "medium", "high")), help="Exit 1 when a hypothesis reaches this."),
+        click.option(
+            "--rules",
+            "rule_folders",
+            multiple=True,
+            type=click.Path(file_okay=False),
+            help="A further folder of rules.",
+        ),
+        click.option(
+            "--fail-on", type=click.Choice(("low", "medium", "high")), help="Exit 1 when a hypothesis reaches this."
+        ),
     ):
         function = option(function)
     return function
@@ -44,8 +63,10 @@ def rulebook_of(folders: tuple[str, ...]) -> Rulebook:
 
     for folder in folders:
         if not Path(folder).is_dir():
-            raise click.ClickException(f"there is no folder of rules {folder}. Give a folder of .toml rule files, "
-                                       "or leave --rules out for the shipped ones.")
+            raise click.ClickException(
+                f"there is no folder of rules {folder}. Give a folder of .toml rule files, "
+                "or leave --rules out for the shipped ones."
+            )
     rulebook = load(folders)
     for fault in rulebook.faults[:20]:
         note(fault)
@@ -76,19 +97,25 @@ def write(text: str, output: Path | None) -> None:
         except BrokenPipeError:
             raise
         except OSError as problem:
-            raise click.ClickException(f"the report could not be written to standard output: {problem.strerror}. "
-                                       "Write it elsewhere with -o FILE.") from problem
+            raise click.ClickException(
+                f"the report could not be written to standard output: {problem.strerror}. "
+                "Write it elsewhere with -o FILE."
+            ) from problem
         return
     partial = output.with_name(f"{output.name}.partial")
     try:
         partial.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8", errors="backslashreplace")
         partial.replace(output)
     except OSError as problem:
-        raise click.ClickException(f"the report was not written to {output}: {problem.strerror}. "
-                                   "Choose a folder that exists and that you may write to.") from problem
+        raise click.ClickException(
+            f"the report was not written to {output}: {problem.strerror}. "
+            "Choose a folder that exists and that you may write to."
+        ) from problem
 
 
-def finish(report: Report, format_: str, output: Path | None, full: bool, fail_on: str | None, no_redact: bool = False) -> int:
+def finish(
+    report: Report, format_: str, output: Path | None, full: bool, fail_on: str | None, no_redact: bool = False
+) -> int:
     """Render, write, and give the exit code. What is made to be shared is redacted (docs/safety.md)."""
     from analyzer.render import render
 

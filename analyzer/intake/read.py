@@ -74,8 +74,15 @@ def read_source(source: Source, sightseer: Sightseer, budget: Budget) -> list[Re
     if binary is not None:
         return [_read_binary(source, binary, budget)]
     if _opaque(head):
-        return [Read(source.name, None, "unknown", source.size or 0,
-                     troubles=[Trouble(source.name, "unsupported", "binary content that no parser knows")])]
+        return [
+            Read(
+                source.name,
+                None,
+                "unknown",
+                source.size or 0,
+                troubles=[Trouble(source.name, "unsupported", "binary content that no parser knows")],
+            )
+        ]
     return _read_text(source, head, sightseer, budget)
 
 
@@ -87,7 +94,9 @@ def _opaque(head: bytes) -> bool:
     sample = head[:4096].replace(b"\0", b"")  # blocks of NUL are what a crash leaves in a log
     control = sum(1 for byte in sample if byte < 9 or 13 < byte < 27 or byte in (28, 29, 30, 31))
     broken = sample.decode("utf-8", "replace").count("\ufffd")
-    return bool(sample) and (control > 0.1 * len(sample) or (control > 0.02 * len(sample) and broken > 0.05 * len(sample)))
+    return bool(sample) and (
+        control > 0.1 * len(sample) or (control > 0.02 * len(sample) and broken > 0.05 * len(sample))
+    )
 
 
 def _read_binary(source: Source, parser: BinaryParser, budget: Budget) -> Read:
@@ -107,8 +116,12 @@ def guarded(start: Callable[[], Iterator[Event | Trouble]], source: str, parser:
     try:
         yield from start()
     except Exception as problem:  # a parser must not raise; if one does, the rest of the bundle still counts
-        yield Trouble(source, "corrupt", f"the parser {parser} stopped on this input "
-                                         f"({type(problem).__name__}: {problem}): what it read before is kept")
+        yield Trouble(
+            source,
+            "corrupt",
+            f"the parser {parser} stopped on this input "
+            f"({type(problem).__name__}: {problem}): what it read before is kept",
+        )
 
 
 def _read_text(source: Source, head: bytes, sightseer: Sightseer, budget: Budget) -> list[Read]:
@@ -145,8 +158,9 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
     return _read_short(name, first, sightseer, budget)
 
 
-def _read_sections(name: str, layout: Layout, stream: Iterator[Block], sightseer: Sightseer,
-                   budget: Budget) -> list[Read]:
+def _read_sections(
+    name: str, layout: Layout, stream: Iterator[Block], sightseer: Sightseer, budget: Budget
+) -> list[Read]:
     """The sections of a bug report or cluster dump: those that a parser knows one by one, the rest in the first."""
     rest = Read(name, layout.name, PROSE)
     reads = [rest]
@@ -195,8 +209,7 @@ def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -
         names = list(literals)
         scanner = scanner_for(names, 0)
         named = parser.name if parser is not None else PROSE if part.prose else None
-        read = Read(part.path, named, kind, transports=part.transports,
-                    originals=part.originals)
+        read = Read(part.path, named, kind, transports=part.transports, originals=part.originals)
         if len(grouped) > 1:
             read.part = f"{len(mine)} of {total} lines"
         _account(read, mine)
@@ -237,8 +250,9 @@ def _account(read: Read, lines: list[Line]) -> None:
     read.first_line, read.last_line = (lines[0], lines[-1]) if lines else (None, None)
 
 
-def _candidates(lines: list[Line], scanner: Scanner,
-                patterns: list[tuple[int, ...]]) -> Iterator[tuple[Line, set[int]]]:
+def _candidates(
+    lines: list[Line], scanner: Scanner, patterns: list[tuple[int, ...]]
+) -> Iterator[tuple[Line, set[int]]]:
     """Lines that hold a literal, with the patterns to be tried on each: one scan over all payload text."""
     encoded = [line.text.encode("utf-8", "backslashreplace") for line in lines]
     starts, at = [], 0
@@ -297,7 +311,9 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
                 read.first_line = mine[0]
             read.last_line = mine[-1]
             watch = skim.watch
-            codes = [(*tried, -1) if spellings else tried for tried, spellings in zip(watch.wanted, watch.marks, strict=True)]
+            codes = [
+                (*tried, -1) if spellings else tried for tried, spellings in zip(watch.wanted, watch.marks, strict=True)
+            ]
             looks = {id(line): tried for line, tried in _candidates(mine, watch.scanner, codes)}
             for line in mine:
                 tried = looks.get(id(line))

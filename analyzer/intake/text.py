@@ -39,7 +39,7 @@ def without_ansi(data: bytes) -> bytes:
 
 
 def encoding_of(head: bytes) -> str | None:
-    """`utf-16-le`, `utf-16-be` or `utf-32…` by byte order mark, or by the zero bytes of ASCII text; None = bytes as they are."""
+    """`utf-16-le`, `utf-16-be` or `utf-32…` by byte order mark or by the zero bytes of ASCII text; None = as it is."""
     for mark, name in (
         (codecs.BOM_UTF32_LE, "utf-32-le"),
         (codecs.BOM_UTF32_BE, "utf-32-be"),

@@ -14,7 +14,7 @@ from parsers.span import SourceSpan
 
 @dataclass(slots=True)
 class Observation:
-    """What events add up to: a name of the vocabulary, fields, and the events that it rests on (the telling one first)."""
+    """What events add up to: a name of the vocabulary, fields, and the events it rests on (the telling one first)."""
 
     name: str
     events: list[Event]
@@ -62,4 +62,5 @@ class Bundle:
         """Whether an artifact of this kind was read to its end: only then does absence count. A text that no parser
         knows, and a person's words, could have said anything: their silence says nothing."""
         return kind != PROSE and any(
-            read.kind == kind and read.complete for read in self.reads if read.lines or read.events)
+            read.kind == kind and read.complete for read in self.reads if read.lines or read.events
+        )

@@ -6,7 +6,7 @@ import re
 
 
 def code_note(query: str) -> list[str]:
-    """Lines that explain the code named in `query` (`Xid 154`, `SXid 12028`, `CUDA error 802`), [] when there is none."""
+    """Lines that explain the code named in `query` (`Xid 154`, `SXid 12028`, `CUDA error 802`); [] for none."""
     from parsers import xid_catalogue
 
     lines: list[str] = []

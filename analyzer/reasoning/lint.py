@@ -186,7 +186,7 @@ def _heads(samples: list[str], words: list[str]) -> list[str]:
 
 
 def _letters(pattern: str) -> list[str]:
-    """Characters that the pattern repeats: what stands before a `+`, `*`, `{` or a closing bracket with one of these."""
+    """Characters that the pattern repeats: what stands before a `+`, `*`, `{` or a closing bracket with one."""
     found = re.findall(r"(\w)[)\]]{0,3}(?:[+*]|\{\d*,)", pattern)
     return list(dict.fromkeys([*found, "1"]))[:6]
 

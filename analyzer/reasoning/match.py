@@ -17,17 +17,40 @@ from parsers.event import Event
 
 # Which kinds of artifact could have shown an observation: absence counts only where one of them was read to its end.
 SHOWN_BY: dict[str, tuple[str, ...]] = {
-    "flat_counter": ("metrics",), "moving_counter": ("metrics",), "zero_throughput_running": ("server_log",),
-    "slow_but_moving": ("server_log",), "serving_progress": ("server_log", "metrics"), "open_phase": ("server_log",),
-    "open_bar": ("server_log",), "waits_after_ready": ("server_log",), "waits_then_progress": ("server_log",),
-    "ready_reached": ("server_log",), "orderly_stop": ("server_log",), "abrupt_end": ("server_log",),
-    "same_stack_twice": ("stacks",), "thread_waits": ("stacks",), "engine_waits_for_worker": ("stacks",),
-    "idle_engine_stack": ("stacks",), "idle_spin": ("stacks",), "gil_held": ("stacks",), "lock_cycle": ("stacks",),
-    "stopped_process": ("process", "stacks"), "busy_but_cool": ("gpu_samples",), "busy_and_working": ("gpu_samples",),
-    "gpu_idle": ("gpu_samples",), "repeated_fault_same_unit": ("kernel_log",), "fault_many_units": ("kernel_log",),
-    "first_xid": ("kernel_log",), "host_stopped": ("kernel_log",), "no_resident_kernel": ("cuda_core",),
-    "rank_behind": ("collective",), "rank_count_mismatch": ("collective",), "nccl_silence_after_init": ("collective", "server_log"),
-    "many_downloads": ("server_log",), "download_without_end": ("server_log", "stacks"), "late_progress": ("server_log",),
+    "flat_counter": ("metrics",),
+    "moving_counter": ("metrics",),
+    "zero_throughput_running": ("server_log",),
+    "slow_but_moving": ("server_log",),
+    "serving_progress": ("server_log", "metrics"),
+    "open_phase": ("server_log",),
+    "open_bar": ("server_log",),
+    "waits_after_ready": ("server_log",),
+    "waits_then_progress": ("server_log",),
+    "ready_reached": ("server_log",),
+    "orderly_stop": ("server_log",),
+    "abrupt_end": ("server_log",),
+    "same_stack_twice": ("stacks",),
+    "thread_waits": ("stacks",),
+    "engine_waits_for_worker": ("stacks",),
+    "idle_engine_stack": ("stacks",),
+    "idle_spin": ("stacks",),
+    "gil_held": ("stacks",),
+    "lock_cycle": ("stacks",),
+    "stopped_process": ("process", "stacks"),
+    "busy_but_cool": ("gpu_samples",),
+    "busy_and_working": ("gpu_samples",),
+    "gpu_idle": ("gpu_samples",),
+    "repeated_fault_same_unit": ("kernel_log",),
+    "fault_many_units": ("kernel_log",),
+    "first_xid": ("kernel_log",),
+    "host_stopped": ("kernel_log",),
+    "no_resident_kernel": ("cuda_core",),
+    "rank_behind": ("collective",),
+    "rank_count_mismatch": ("collective",),
+    "nccl_silence_after_init": ("collective", "server_log"),
+    "many_downloads": ("server_log",),
+    "download_without_end": ("server_log", "stacks"),
+    "late_progress": ("server_log",),
 }
 
 
@@ -64,9 +87,8 @@ def _in_order(finding: Finding, answered: dict[str, Finding], settled: set[str])
             finding.records, finding.count = [], 0
             continue
         reference = other.records[0].place
-        wrong = False if wants_after else True
-        kept = [record for record in finding.records
-                if before(reference, record.place) is not wrong]
+        wrong = not wants_after
+        kept = [record for record in finding.records if before(reference, record.place) is not wrong]
         lost = len(finding.records) - len(kept)
         if lost and len(kept) < finding.clause.count:
             finding.answer, finding.records, finding.count = Answer.ABSENT, [], 0
@@ -93,11 +115,27 @@ def _answer(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
     return _absence(clause, side, bundle)
 
 
-_TELLING = ("rank", "ranks", "op", "seq", "gpu", "unit", "units", "counter", "value", "seconds", "phase", "bar", "done", "total", "name")
+_TELLING = (
+    "rank",
+    "ranks",
+    "op",
+    "seq",
+    "gpu",
+    "unit",
+    "units",
+    "counter",
+    "value",
+    "seconds",
+    "phase",
+    "bar",
+    "done",
+    "total",
+    "name",
+)
 
 
 def _told(seen: list[Observation]) -> str:
-    """What the observations name (`rank 1, op ALLREDUCE`), for the sentence beside their quotes: at most three of them."""
+    """What the observations name (`rank 1, op ALLREDUCE`), for the sentence beside their quotes: at most three."""
     told: list[str] = []
     for one in seen[:3]:
         text = ", ".join(f"{name} {one.fields[name]}" for name in _TELLING if one.fields.get(name) not in (None, ""))
@@ -113,7 +151,9 @@ def _fits(clause: Clause, fields: dict[str, object] | dict[str, str]) -> bool:
 def record_of(event: Event, bundle: Bundle) -> Record:
     """An event as a quotable record."""
     stamp = event.stamp or reading_of(event.text)
-    return Record(event.span, bundle.original(event.span, event.text), bundle.timeline.place(event.span, stamp), event.kind)
+    return Record(
+        event.span, bundle.original(event.span, event.text), bundle.timeline.place(event.span, stamp), event.kind
+    )
 
 
 def _record_of_sighting(sighting: Sighting, bundle: Bundle) -> Record:
@@ -140,7 +180,19 @@ def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
 
 # A person speaks: no program prints these words about itself.
 PERSON = re.compile(r"\b(?:I|I'm|I've|we|We|my|our|colleague|someone|not sure|I think|maybe)\b")
-PROSE_NAMES = ("observed", "state", "notes", "timeline", "env", "args", "versions", "context", "description", "summary", "readme")
+PROSE_NAMES = (
+    "observed",
+    "state",
+    "notes",
+    "timeline",
+    "env",
+    "args",
+    "versions",
+    "context",
+    "description",
+    "summary",
+    "readme",
+)
 
 
 def _is_prose(sighting: Sighting) -> bool:
@@ -154,8 +206,14 @@ def _is_prose(sighting: Sighting) -> bool:
 
 def _events(clause: Clause, side: str, bundle: Bundle, found: list[Event], kinds: Iterable[str]) -> Finding:
     if len(found) >= clause.count and found:
-        return Finding(clause, side, Answer.SEEN, clause.strength, [record_of(e, bundle) for e in found[:KEPT]],
-                       sum(int(e.fields.get("count") or 1) for e in found))
+        return Finding(
+            clause,
+            side,
+            Answer.SEEN,
+            clause.strength,
+            [record_of(e, bundle) for e in found[:KEPT]],
+            sum(int(e.fields.get("count") or 1) for e in found),
+        )
     looked = any(bundle.looked(kind) for kind in kinds)
     return Finding(clause, side, Answer.ABSENT if looked else Answer.UNCHECKED, clause.strength)
 
@@ -169,7 +227,9 @@ def _fact(clause: Clause, side: str, bundle: Bundle) -> Finding:
     if not good:
         return Finding(clause, side, Answer.ABSENT, clause.strength, detail=f"{clause.fact} is {known[0].value}")
     records = [record_of(event, bundle) for one in good[:2] for event in one.events[:1]]
-    return Finding(clause, side, Answer.SEEN, clause.strength, records, len(good), detail=f"{clause.fact} {good[0].value}")
+    return Finding(
+        clause, side, Answer.SEEN, clause.strength, records, len(good), detail=f"{clause.fact} {good[0].value}"
+    )
 
 
 def _absence(clause: Clause, side: str, bundle: Bundle) -> Finding:
@@ -181,7 +241,9 @@ def _absence(clause: Clause, side: str, bundle: Bundle) -> Finding:
         there = [e for o in bundle.observed(name) if _fits(clause, o.fields) for e in o.events]
         kinds = SHOWN_BY.get(name, ())
     if there:
-        return Finding(clause, side, Answer.CONTRADICTED, clause.strength, [record_of(e, bundle) for e in there[:2]], len(there))
+        return Finding(
+            clause, side, Answer.CONTRADICTED, clause.strength, [record_of(e, bundle) for e in there[:2]], len(there)
+        )
     answers = [looked(bundle, kind) for kind in kinds]
     if any(counts for counts, _ in answers):
         return Finding(clause, side, Answer.SEEN, clause.strength, [], 1, detail="looked for and not found")

@@ -40,7 +40,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """Where a pattern was found: the first `KEPT` records, others whose named groups differ, and how many there were."""
+    """Where a pattern was found: the first `KEPT` records, others whose groups differ, and how many there were."""
 
     count: int = 0
     kept: list[Sighting] = field(default_factory=list)
@@ -77,7 +77,9 @@ class PatternSet:
         """literal -> patterns that are searched in artifacts of `kind`."""
         chosen: dict[bytes, tuple[int, ...]] = {}
         for literal, indexes in self._by_literal.items():
-            here = tuple(i for i in indexes if kind == PROSE or not self.sought[i].kinds or kind in self.sought[i].kinds)
+            here = tuple(
+                i for i in indexes if kind == PROSE or not self.sought[i].kinds or kind in self.sought[i].kinds
+            )
             if here:
                 chosen[literal] = here
         return chosen
@@ -127,7 +129,7 @@ class Sightseer:
         return hits
 
     def keep(self, source: str, kind: str, line: Line, found: list[tuple[int, Any]]) -> None:
-        """Remember what was found in `line`: the first `KEPT` records of each pattern, any with new groups, the last."""
+        """Remember what was found in `line`: the first `KEPT` records of each pattern and any with new groups."""
         for index, match in found:
             key = self.patterns.sought[index].key
             seen = self.seen.get(key)
@@ -139,10 +141,11 @@ class Sightseer:
             if "\r" in text:  # progress bars: quote the state that matched
                 begin = text.rfind("\r", 0, match.start() + 1) + 1
                 end = text.find("\r", match.end())
-                text = text[begin:end if end >= 0 else len(text)]
+                text = text[begin : end if end >= 0 else len(text)]
             seen.last = Sighting(line.span(source), text, kind, line.outer, groups)
-            if len(seen.kept) < KEPT or (groups and len(seen.kept) < 4 * KEPT and not any(
-                    groups == one.groups for one in seen.kept)):
+            if len(seen.kept) < KEPT or (
+                groups and len(seen.kept) < 4 * KEPT and not any(groups == one.groups for one in seen.kept)
+            ):
                 seen.kept.append(seen.last)
             else:
                 seen.sampled = True

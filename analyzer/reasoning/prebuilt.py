@@ -63,7 +63,7 @@ def thaw(path: Path) -> Rulebook:
 
 
 class Thawing(MutableMapping[str, Rule]):
-    """Rules by id, each built when it is first asked for: a run asks only for those that may speak (`rank.may_speak`)."""
+    """Rules by id, each built when first asked for: a run asks only for those that may speak (`rank.may_speak`)."""
 
     def __init__(self, frozen: dict[str, dict[str, Any]]) -> None:
         self._frozen = frozen

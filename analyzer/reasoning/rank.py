@@ -19,7 +19,14 @@ from analyzer.timeline.timeline import Place, before, before_by_clock
 LEVEL = {"low": 0, "medium": 1, "high": 2}
 SHOWN, MEDIUM, HIGH = 1.0, 2.0, 5.0
 # Observations of health: they tell where a fault stands, but nothing began with them.
-SETTING = ("ready_reached", "serving_progress", "moving_counter", "busy_and_working", "idle_engine_stack", "late_progress")
+SETTING = (
+    "ready_reached",
+    "serving_progress",
+    "moving_counter",
+    "busy_and_working",
+    "idle_engine_stack",
+    "late_progress",
+)
 
 
 @dataclass(slots=True)
@@ -43,9 +50,11 @@ class Candidate:
         """Findings of one side that hold (an `absent` clause that was contradicted changes sides)."""
         if side == "for":
             return [f for f in self.findings if f.side == "for" and f.answer is Answer.SEEN] + [
-                f for f in self.findings if f.side == "against" and f.answer is Answer.CONTRADICTED]
+                f for f in self.findings if f.side == "against" and f.answer is Answer.CONTRADICTED
+            ]
         return [f for f in self.findings if f.side == "against" and f.answer is Answer.SEEN] + [
-            f for f in self.findings if f.side == "for" and f.answer is Answer.CONTRADICTED]
+            f for f in self.findings if f.side == "for" and f.answer is Answer.CONTRADICTED
+        ]
 
 
 def _penalty(strength: Strength) -> float:
@@ -118,7 +127,9 @@ def confidence_of(candidate: Candidate) -> str:
     strong = sum(1 for s in strengths if s.weight >= 2)
     opposed = any(f.strength.weight >= 2 for f in candidate.seen("against"))
     founded = decisive or (candidate.score >= HIGH and strong >= 2 and candidate.completeness >= 0.33)
-    level = "high" if founded and not opposed and candidate.score >= 2 else "medium" if candidate.score >= MEDIUM else "low"
+    level = (
+        "high" if founded and not opposed and candidate.score >= 2 else "medium" if candidate.score >= MEDIUM else "low"
+    )
     ceiling = "medium" if candidate.rule.floor and candidate.rule.ceiling == "high" else candidate.rule.ceiling
     return min(level, ceiling, key=lambda one: LEVEL[one])
 
@@ -126,7 +137,9 @@ def confidence_of(candidate: Candidate) -> str:
 def _first(positive: list[Finding]) -> Record | None:
     """The first event that the hypothesis rests on: the earliest among its telling records, the setting left aside."""
     positive = [f for f in positive if not f.clause.context and f.clause.observed not in SETTING] or positive
-    telling = [r for f in positive if f.strength.weight >= 1 for r in f.records] or [r for f in positive for r in f.records]
+    telling = [r for f in positive if f.strength.weight >= 1 for r in f.records] or [
+        r for f in positive for r in f.records
+    ]
     first: Record | None = None
     for record in telling:
         if first is None or before(record.place, first.place) is True:
@@ -136,8 +149,11 @@ def _first(positive: list[Finding]) -> Record | None:
 
 def weigh_all(rulebook: Rulebook, bundle: Bundle) -> list[Candidate]:
     """Every rule that speaks to this input, in no order."""
-    return [candidate for rule_id, openers in rulebook.openers.items() if may_speak(rule_id, openers, bundle)
-            and (candidate := weigh(rulebook.rules[rule_id], bundle)) is not None]
+    return [
+        candidate
+        for rule_id, openers in rulebook.openers.items()
+        if may_speak(rule_id, openers, bundle) and (candidate := weigh(rulebook.rules[rule_id], bundle)) is not None
+    ]
 
 
 def may_speak(rule_id: str, openers: tuple[Asked, ...], bundle: Bundle) -> bool:
@@ -182,15 +198,24 @@ def order(candidates: list[Candidate]) -> list[Candidate]:
         for other in live:
             if other is candidate or LEVEL[other.confidence] < LEVEL["medium"]:
                 continue
-            if other.rule.cause in candidate.rule.consequence_of and not _clearly_later(other, candidate) and (
-                    candidate.rule.cause not in other.rule.consequence_of or _clearly_earlier(other, candidate)):
+            if (
+                other.rule.cause in candidate.rule.consequence_of
+                and not _clearly_later(other, candidate)
+                and (candidate.rule.cause not in other.rule.consequence_of or _clearly_earlier(other, candidate))
+            ):
                 candidate.yields_to = other.rule.cause
             elif candidate.rule.floor and not other.rule.floor and not other.rule.harmless:
                 candidate.yields_to = candidate.yields_to or other.rule.cause
 
     def key(candidate: Candidate) -> tuple[bool, bool, int, bool, float, str]:
-        return (candidate.ruled_out, bool(candidate.yields_to), -LEVEL[candidate.confidence], candidate.rule.floor,
-                -candidate.score, candidate.rule.id)
+        return (
+            candidate.ruled_out,
+            bool(candidate.yields_to),
+            -LEVEL[candidate.confidence],
+            candidate.rule.floor,
+            -candidate.score,
+            candidate.rule.id,
+        )
 
     ordered = sorted(candidates, key=key)
     # Of equals, the one whose first event came first: the cause, not the loudest.

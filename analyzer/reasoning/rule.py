@@ -57,11 +57,18 @@ class Clause(_Data):
     event: str | None = Field(None, description="An event kind of the vocabulary, compared by `where`.")
     observed: str | None = Field(None, description="An observation of the vocabulary, compared by `where`.")
     fact: str | None = Field(None, description="A fact's name, compared by `where.value`, or merely known.")
-    absent: str | None = Field(None, description="An event kind or observation that should not be there; counts only "
-                                                 "where a source that would show it was read to its end.")
+    absent: str | None = Field(
+        None,
+        description="An event kind or observation that should not be there; counts only "
+        "where a source that would show it was read to its end.",
+    )
     where: dict[str, Condition] = {}
-    sources: list[str] = Field([], alias="in", description="Artifact kinds a pattern is searched in; "
-                               "empty = every kind of text. Prose (`notes`) is always searched, one strength lower.")
+    sources: list[str] = Field(
+        [],
+        alias="in",
+        description="Artifact kinds a pattern is searched in; "
+        "empty = every kind of text. Prose (`notes`) is always searched, one strength lower.",
+    )
     count: int = Field(1, ge=1, description="How many times it must be seen.")
     after: Slug | None = Field(None, description="Only if it comes after this other clause of the rule.")
     before: Slug | None = Field(None, description="Only if it comes before this other clause of the rule.")
@@ -82,7 +89,9 @@ class Clause(_Data):
     def _one_test(self) -> Self:
         given = [name for name in ("pattern", "event", "observed", "fact", "absent") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"clause {self.id!r} needs exactly one of pattern, event, observed, fact, absent; has {given or 'none'}")
+            raise ValueError(
+                f"clause {self.id!r} needs exactly one of pattern, event, observed, fact, absent; has {given or 'none'}"
+            )
         if self.pattern is not None and not self.samples:
             raise ValueError(f"clause {self.id!r} has a pattern without a sample line that it matches")
         return self
@@ -99,7 +108,8 @@ class Remedy(_Data):
     do: str
     verify: str
     verified_by: dict[Literal["for", "against", "fact"], str] = Field(
-        {}, description="A clause (by id) or `name=value` fact whose presence shows that it took effect.")
+        {}, description="A clause (by id) or `name=value` fact whose presence shows that it took effect."
+    )
     grade: Literal["fixed-in", "maintainer", "reporter-observed", "inferred"]
     evidence: str = ""
     caveat: str = ""
@@ -141,17 +151,25 @@ class Rule(_Data):
     status: Literal["draft", "tested", "stable"]
     checked: date
     about: str = Field("", description="What happens, in two or three sentences for a person on call.")
-    floor: bool = Field(False, description="'This happened, the cause is not shown': at most medium, yields to any "
-                                           "specific hypothesis that explains the same symptoms.")
+    floor: bool = Field(
+        False,
+        description="'This happened, the cause is not shown': at most medium, yields to any "
+        "specific hypothesis that explains the same symptoms.",
+    )
     harmless: bool = Field(False, description="Not a fault: goes with the verdict healthy.")
     ceiling: Literal["low", "medium", "high"] = "high"
-    needs: list[str] = Field([], description="Each entry `a|b`: at least one of these `for` clauses "
-                             "must be seen, or the rule does not speak at all.")
-    consequence_of: list[Slug] = Field([], description="Causes that, when they came first, explain "
-                                       "what this rule sees.")
+    needs: list[str] = Field(
+        [],
+        description="Each entry `a|b`: at least one of these `for` clauses "
+        "must be seen, or the rule does not speak at all.",
+    )
+    consequence_of: list[Slug] = Field(
+        [], description="Causes that, when they came first, explain what this rule sees."
+    )
     symptoms: list[str] = Field([], description="Symptoms (vocabulary) that this cause explains.")
-    applies: dict[str, Condition] = Field({}, description="Environment gates: satisfied, violated "
-                                          "(ruled out) or unknown (lowers completeness).")
+    applies: dict[str, Condition] = Field(
+        {}, description="Environment gates: satisfied, violated (ruled out) or unknown (lowers completeness)."
+    )
     versions: Versions = Versions()
     for_: list[Clause] = Field(alias="for", min_length=1)
     against: list[Clause] = []

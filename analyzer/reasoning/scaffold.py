@@ -42,7 +42,9 @@ status = "page"
 EXPECT = {
     "hit-todo": 'provenance = "where the lines come from"\nfirst = "{cause}"\nat_least = "high"\n',
     "near-miss-todo": 'provenance = "where the lines come from"\nnever_first = ["{cause}"]\n',
-    "evidence-removed-todo": 'provenance = "the hit without its decisive line"\nat_most = "low"\nnever_first = ["{cause}"]\n',
+    "evidence-removed-todo": (
+        'provenance = "the hit without its decisive line"\nat_most = "low"\nnever_first = ["{cause}"]\n'
+    ),
 }
 
 

@@ -15,20 +15,70 @@ from parsers.contract import Trouble
 from parsers.event import Event
 
 # Kinds of events that are trouble by themselves.
-TROUBLE = ("server_log.exception", "server_log.engine_dead", "server_log.process_died", "server_log.rpc_timeout",
-           "server_log.killed", "server_log.usage_error", "server_log.cuda_error", "kernel_log.xid", "kernel_log.sxid",
-           "kernel_log.fallen_off_bus", "kernel_log.gsp", "kernel_log.nvrm", "kernel_log.init_failure",
-           "kernel_log.api_mismatch", "kernel_log.module_rejected", "kernel_log.driver_conflict", "kernel_log.aer",
-           "kernel_log.iommu_fault", "kernel_log.mce", "kernel_log.edac", "kernel_log.oom_kill", "kernel_log.hung_task",
-           "kernel_log.lockup", "kernel_log.segfault", "kernel_log.invalid_opcode", "kernel_log.sysrq_crash",
-           "kernel_log.panic", "kernel_log.unclean_start", "kernel_log.thermal", "kernel_log.remote_fs",
-           "gpu_samples.error", "cuda_core.exception", "cuda_core.trap", "cuda_core.kernel", "cuda_gdb.exception",
-           "collective.watchdog_timeout", "collective.rank_behind", "collective.nccl_warn", "stacks.error", "cuda_core.no_grid",
-           "cuda_gdb.no_grid", "cuda_gdb.kernel", "server_log.watchdog", "process.exit",
-           "notes.failure", "notes.client_error")
-TROUBLING = ("flat_counter", "zero_throughput_running", "slow_but_moving", "open_phase", "open_bar", "waits_after_ready",
-             "stopped_process", "busy_but_cool", "gil_held", "lock_cycle", "host_stopped", "rank_behind",
-             "download_without_end", "nccl_silence_after_init")
+TROUBLE = (
+    "server_log.exception",
+    "server_log.engine_dead",
+    "server_log.process_died",
+    "server_log.rpc_timeout",
+    "server_log.killed",
+    "server_log.usage_error",
+    "server_log.cuda_error",
+    "kernel_log.xid",
+    "kernel_log.sxid",
+    "kernel_log.fallen_off_bus",
+    "kernel_log.gsp",
+    "kernel_log.nvrm",
+    "kernel_log.init_failure",
+    "kernel_log.api_mismatch",
+    "kernel_log.module_rejected",
+    "kernel_log.driver_conflict",
+    "kernel_log.aer",
+    "kernel_log.iommu_fault",
+    "kernel_log.mce",
+    "kernel_log.edac",
+    "kernel_log.oom_kill",
+    "kernel_log.hung_task",
+    "kernel_log.lockup",
+    "kernel_log.segfault",
+    "kernel_log.invalid_opcode",
+    "kernel_log.sysrq_crash",
+    "kernel_log.panic",
+    "kernel_log.unclean_start",
+    "kernel_log.thermal",
+    "kernel_log.remote_fs",
+    "gpu_samples.error",
+    "cuda_core.exception",
+    "cuda_core.trap",
+    "cuda_core.kernel",
+    "cuda_gdb.exception",
+    "collective.watchdog_timeout",
+    "collective.rank_behind",
+    "collective.nccl_warn",
+    "stacks.error",
+    "cuda_core.no_grid",
+    "cuda_gdb.no_grid",
+    "cuda_gdb.kernel",
+    "server_log.watchdog",
+    "process.exit",
+    "notes.failure",
+    "notes.client_error",
+)
+TROUBLING = (
+    "flat_counter",
+    "zero_throughput_running",
+    "slow_but_moving",
+    "open_phase",
+    "open_bar",
+    "waits_after_ready",
+    "stopped_process",
+    "busy_but_cool",
+    "gil_held",
+    "lock_cycle",
+    "host_stopped",
+    "rank_behind",
+    "download_without_end",
+    "nccl_silence_after_init",
+)
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
 # Parsers of what people wrote or chose to run: it proves no health.
 WORDS = ("handwritten", "terminal", "client_errors")
@@ -53,7 +103,11 @@ def signs(bundle: Bundle) -> Signs:
             begins = stopping.get(event.span.source)
             if begins is not None and event.span.first_line >= begins:
                 continue  # killed workers and leak lists belong to an orderly stop
-            if kind == "process.exit" and event.fields.get("exit_code") in (0, "0", None) and not event.fields.get("reason"):
+            if (
+                kind == "process.exit"
+                and event.fields.get("exit_code") in (0, "0", None)
+                and not event.fields.get("reason")
+            ):
                 continue
             found.trouble.append((kind, event))
     for name in TROUBLING:
@@ -80,7 +134,8 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     usable = [r for r in bundle.reads if r.events or (r.lines and r.nonblank)]
     if not usable:
         return "unreadable", "Nothing in the input could be read: " + (
-            troubles[0].text if troubles else "it is empty") + "."
+            troubles[0].text if troubles else "it is empty"
+        ) + "."
     live = [c for c in ranked if not c.ruled_out]
     faults = [c for c in live if not c.rule.harmless]
     harmless = [c for c in live if c.rule.harmless]
@@ -99,14 +154,21 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
         if (found.health or quiet or explained) and not unread and not strange:
             return "healthy", _healthy(bundle, found, harmless)
         if not faults:
-            why = ("part of the input could not be read to its end" if unread else
-                   "a source was not recognised, or is somebody's own words" if strange else "what was read shows neither progress nor an orderly end")
+            why = (
+                "part of the input could not be read to its end"
+                if unread
+                else "a source was not recognised, or is somebody's own words"
+                if strange
+                else "what was read shows neither progress nor an orderly end"
+            )
             return "unknown", f"No sign of trouble was found, but this is no clean bill of health: {why}."
     if faults:
         return "candidates", f"Not clear; the best fit is: {faults[0].rule.title} (low confidence)."
     kind, event = found.trouble[0]
-    return "unknown", (f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
-                       f"{kind.replace('_', ' ')} ({event.span.source}:{event.span.first_line}).")
+    return "unknown", (
+        f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
+        f"{kind.replace('_', ' ')} ({event.span.source}:{event.span.first_line})."
+    )
 
 
 def _unexplained(found: Signs, harmless: list[Candidate]) -> bool:
@@ -115,17 +177,36 @@ def _unexplained(found: Signs, harmless: list[Candidate]) -> bool:
 
 
 def _since(candidate: Candidate) -> str:
-    return f", first seen at {candidate.first.place.text}" if candidate.first is not None and candidate.first.place.text else ""
+    return (
+        f", first seen at {candidate.first.place.text}"
+        if candidate.first is not None and candidate.first.place.text
+        else ""
+    )
 
 
 def _healthy(bundle: Bundle, found: Signs, harmless: list[Candidate]) -> str:
-    words = {"serving_progress": "tokens moved", "ready_reached": "start-up reached ready", "orderly_stop": "it ended in order",
-             "busy_and_working": "the GPU was doing work", "moving_counter": "counters moved",
-             "idle_engine_stack": "the engine waits for requests", "collective_result": "a collective test finished without wrong values"}
+    words = {
+        "serving_progress": "tokens moved",
+        "ready_reached": "start-up reached ready",
+        "orderly_stop": "it ended in order",
+        "busy_and_working": "the GPU was doing work",
+        "moving_counter": "counters moved",
+        "idle_engine_stack": "the engine waits for requests",
+        "collective_result": "a collective test finished without wrong values",
+    }
     shows = ", ".join(words[name] for name in found.health) or "no fault in it"
     note = f" ({harmless[0].rule.title}: harmless)" if harmless else ""
     kinds = bundle.kinds()
-    unseen = [name for kind, name in (("server_log", "server log"), ("kernel_log", "kernel log"), ("metrics", "/metrics"),
-                                      ("stacks", "stacks"), ("gpu_samples", "GPU samples")) if kind not in kinds]
+    unseen = [
+        name
+        for kind, name in (
+            ("server_log", "server log"),
+            ("kernel_log", "kernel log"),
+            ("metrics", "/metrics"),
+            ("stacks", "stacks"),
+            ("gpu_samples", "GPU samples"),
+        )
+        if kind not in kinds
+    ]
     missing = f" Not looked at, because not given: {', '.join(unseen)}." if unseen else ""
     return f"What was read looks healthy: {shows}{note}.{missing}"

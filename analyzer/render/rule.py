@@ -114,6 +114,7 @@ def explanation_text(candidate: Candidate, colour: bool) -> str:
         lines.append("  result   ruled out")
     else:
         lines.append(
-            f"  result   {candidate.confidence}, score {candidate.score:g}, {candidate.completeness:.0%} of what it asks for could be checked"
+            f"  result   {candidate.confidence}, score {candidate.score:g}, {candidate.completeness:.0%} of what it "
+            "asks for could be checked"
         )
     return "\n".join(lines)

@@ -7,7 +7,8 @@ from analyzer.reasoning.rule import Clause, Rule
 from analyzer.reasoning.rulebook import Rulebook
 from analyzer.render.sanitise import html, link
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;
+background:#fff}
 h1{font-size:1.4rem}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}code,pre{font:13px/1.45 ui-monospace,monospace}
 pre{background:#f3f3f1;padding:.5rem;overflow-x:auto;white-space:pre-wrap}dt{font-weight:600}dd{margin:0 0 .7rem}
 table{border-collapse:collapse}td{padding:.15rem .8rem .15rem 0;vertical-align:top}
@@ -103,7 +104,8 @@ def pages(rulebook: Rulebook) -> dict[str, str]:
     for phase in ("startup", "capture", "serving", "collective", "hardware", "host"):
         rows.append(f"<h2>{phase}</h2><table>")
         rows += [
-            f'<tr><td><a href="{html(rule.id.replace("/", "--"))}.html">{html(rule.id)}</a></td><td>{html(rule.title)}</td></tr>'
+            f'<tr><td><a href="{html(rule.id.replace("/", "--"))}.html">{html(rule.id)}</a></td>'
+            f"<td>{html(rule.title)}</td></tr>"
             for rule in sorted(rulebook.rules.values(), key=lambda r: r.id)
             if rule.phase == phase
         ]

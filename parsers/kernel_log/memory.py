@@ -24,7 +24,9 @@ _KILLED = lazy(
 )
 _KILLED_OLD = lazy(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
 _ANON = lazy(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
-_TASK_ROW = lazy(r"\[\s{0,8}\d{1,8}\]\s{1,8}\d{1,7}\s{1,8}\d{1,8}(?:\s{1,12}\d{1,12}){4,8}\s{1,12}-?\d{1,4} (\S.{0,15})$")
+_TASK_ROW = lazy(
+    r"\[\s{0,8}\d{1,8}\]\s{1,8}\d{1,7}\s{1,8}\d{1,8}(?:\s{1,12}\d{1,12}){4,8}\s{1,12}-?\d{1,4} (\S.{0,15})$"
+)
 _CONSTRAINTS = {"NONE": "global", "MEMCG": "memcg"}
 
 _MCE_BANK = lazy(

@@ -1,4 +1,4 @@
-"""What events add up to. Each module of this folder has `observe(bundle)`, which yields observations of the vocabulary."""
+"""What events add up to. Each module of this folder has `observe(bundle)`, which yields observations."""
 
 from __future__ import annotations
 

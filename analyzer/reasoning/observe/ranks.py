@@ -36,14 +36,27 @@ def _behind(records: list[Event]) -> Iterator[Observation]:
         return
     waiting = next(event for seq, event in reached.values() if seq == furthest)
     for rank, (_seq, event) in sorted(slow.items()):
-        yield Observation("rank_behind", [waiting, event], {"rank": rank, "op": waiting.fields.get("op"), "seq": furthest})
-    yield Observation("rank_count_mismatch", [waiting, *(e for _, e in slow.values())],
-                      {"ranks": ", ".join(map(str, sorted(slow)))})
+        yield Observation(
+            "rank_behind", [waiting, event], {"rank": rank, "op": waiting.fields.get("op"), "seq": furthest}
+        )
+    yield Observation(
+        "rank_count_mismatch", [waiting, *(e for _, e in slow.values())], {"ranks": ", ".join(map(str, sorted(slow)))}
+    )
 
 
-_AFTER = ("server_log.stats", "server_log.ready", "server_log.phase", "collective.result", "server_log.exception",
-          "server_log.record", "server_log.engine_dead", "server_log.shutdown", "collective.watchdog_timeout",
-          "collective.nccl_warn", "collective.rank_behind")
+_AFTER = (
+    "server_log.stats",
+    "server_log.ready",
+    "server_log.phase",
+    "collective.result",
+    "server_log.exception",
+    "server_log.record",
+    "server_log.engine_dead",
+    "server_log.shutdown",
+    "collective.watchdog_timeout",
+    "collective.nccl_warn",
+    "collective.rank_behind",
+)
 _SETTING_UP = ("dist_begin", "nccl", "dist")
 """Phases in which vLLM's workers find each other; after the last of them the first collective runs."""
 
@@ -52,12 +65,20 @@ def _silence(bundle: Bundle) -> Iterator[Observation]:
     """A source that ends where communicators were made: after `Init COMPLETE`, or after vLLM's own NCCL line."""
     done = [e for e in bundle.events("collective.nccl_init") if e.fields.get("step") == "complete"]
     named = [e for e in bundle.events("server_log.phase") if e.fields.get("phase") == "nccl"]
-    for last in (done[-1:] + named[-1:]):
-        after = [e for kind in _AFTER for e in bundle.events(kind)
-                 if e.span.source == last.span.source and e.span.first_line > last.span.first_line
-                 and e.fields.get("phase") not in _SETTING_UP and str(e.fields.get("level")) != "WARNING"]
-        end = max((r.last_line.number for r in bundle.reads if r.path == last.span.source and r.last_line is not None),
-                  default=0)
+    for last in done[-1:] + named[-1:]:
+        after = [
+            e
+            for kind in _AFTER
+            for e in bundle.events(kind)
+            if e.span.source == last.span.source
+            and e.span.first_line > last.span.first_line
+            and e.fields.get("phase") not in _SETTING_UP
+            and str(e.fields.get("level")) != "WARNING"
+        ]
+        end = max(
+            (r.last_line.number for r in bundle.reads if r.path == last.span.source and r.last_line is not None),
+            default=0,
+        )
         if not after and end - last.span.last_line <= 30:
             yield Observation("nccl_silence_after_init", [last])
             return

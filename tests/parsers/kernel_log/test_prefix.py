@@ -175,5 +175,7 @@ def test_wrapped_and_continued_lines() -> None:
 
 
 def test_talosctl_of_one_node_may_lack_the_address() -> None:
-    found = peel("kern: warning: [2023-09-14T03:08:37.434129757Z]: NVRM: The NVIDIA probe routine failed for 1 device(s).")
+    found = peel(
+        "kern: warning: [2023-09-14T03:08:37.434129757Z]: NVRM: The NVIDIA probe routine failed for 1 device(s)."
+    )
     assert found is not None and found.form == "talos" and found.host is None and found.is_kernel
