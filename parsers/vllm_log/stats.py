@@ -1,9 +1,8 @@
 """Throughput lines, thinned out.
 
 A busy server prints one every ten seconds for weeks. What tells something is kept: the first and the last line of each
-engine, every change between moving and standing, and the first in each MiB of the log. (vLLM 0.8 to 0.33 stops printing the line
-when
-both throughputs were zero twice, so a standing engine shows one such line and then silence.)
+engine, every change between moving and standing, and the first in each MiB of the log. (vLLM 0.8 to 0.33 stops
+printing the line when both throughputs were zero twice, so a standing engine shows one such line and then silence.)
 """
 
 from __future__ import annotations
