@@ -306,12 +306,16 @@ def _environment(bundle: Bundle) -> dict[str, FactValue]:
         **ENVIRONMENT,
         **{name: name for name in sorted(bundle.facts.values) if name.startswith(("env.", "parallel.", "kernel."))},
     }
+    idle = {str(one.fields["name"]): str(one.fields["shown"]) for one in bundle.observed("setting_without_effect")}
+    names = {**{name: name for name in idle}, **names}
     for label, name in names.items():
         known = bundle.facts.get(name)
         if known:
             event = known[0].events[0]
             shown[label] = FactValue(
-                value=known[0].value, source=quote(event.span, event.text), conflicts=[one.value for one in known[1:6]]
+                value=known[0].value,
+                source=quote(event.span, event.text),
+                conflicts=[one.value for one in known[1:6]] + ([f"no effect: {idle[name]}"] if name in idle else []),
             )
     return dict(list(shown.items())[:60])
 

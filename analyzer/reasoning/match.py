@@ -51,6 +51,7 @@ SHOWN_BY: dict[str, tuple[str, ...]] = {
     "many_downloads": ("server_log",),
     "download_without_end": ("server_log", "stacks"),
     "late_progress": ("server_log",),
+    "setting_without_effect": ("server_log", "collective"),
 }
 
 
