@@ -170,7 +170,8 @@ def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
     if hits and count >= clause.count:
         # Raw output before prose, then in the order of reading.
         hits.sort(key=_is_prose)
-        strength = clause.strength.lowered if all(_is_prose(one) for one in hits) else clause.strength
+        only_prose = all(one.kind == PROSE and _is_prose(one) for one in hits)
+        strength = clause.strength.lowered if only_prose else clause.strength
         return Finding(clause, side, Answer.SEEN, strength, [_record_of_sighting(one, bundle) for one in hits], count)
     if key in bundle.slow_patterns:
         return Finding(clause, side, Answer.UNCHECKED, clause.strength, detail="the pattern ran into its time limit")
@@ -197,12 +198,9 @@ PROSE_NAMES = (
 
 
 def _is_prose(sighting: Sighting) -> bool:
-    """Whether a person tells it, as far as file name and words show: text that no parser knows, in a file of notes or
-    in the first person."""
-    if sighting.kind != PROSE:
-        return False
+    """Whether a person tells it, as far as file name and words show: in a file of notes, or in the first person."""
     stem = sighting.span.source.rsplit("/", 1)[-1].split(".", 1)[0].lower()
-    return stem in PROSE_NAMES or PERSON.search(sighting.text) is not None
+    return stem in PROSE_NAMES or (sighting.kind == PROSE and PERSON.search(sighting.text) is not None)
 
 
 def _events(clause: Clause, side: str, bundle: Bundle, found: list[Event], kinds: Iterable[str]) -> Finding:
