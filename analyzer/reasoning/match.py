@@ -169,7 +169,7 @@ def _pattern(rule: Rule, clause: Clause, side: str, bundle: Bundle) -> Finding:
     count = seen.count if seen is not None and not clause.where else len(hits)
     if hits and count >= clause.count:
         # Raw output before prose, then in the order of reading.
-        hits.sort(key=_is_prose)
+        hits.sort(key=lambda one: one.kind == PROSE or _is_prose(one))
         only_prose = all(one.kind == PROSE and _is_prose(one) for one in hits)
         strength = clause.strength.lowered if only_prose else clause.strength
         return Finding(clause, side, Answer.SEEN, strength, [_record_of_sighting(one, bundle) for one in hits], count)
