@@ -17,6 +17,7 @@ COUNTERS = (
     "sglang:generation_tokens_total",
     "sglang:prompt_tokens_total",
 )
+PREEMPTIONS = ("vllm:num_preemptions_total",)
 RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
 SLOW = 2.0
 """Tokens per second below which a serving engine is called slow."""
@@ -50,6 +51,11 @@ def _scrapes(bundle: Bundle) -> Iterator[Observation]:
         if not grown:
             continue
         moved = {name: delta for name, delta in grown.items() if delta > 0}
+        for name in PREEMPTIONS:
+            evicted = after.get(name, 0.0) - before.get(name, 0.0)
+            if name in before and evicted > 0 and (moved or running > 0):
+                yield Observation("moving_counter", [_line_of(two, name), _line_of(one, name)],
+                                  {"counter": name, "delta": evicted})
         if moved:
             name = max(moved, key=lambda n: moved[n])
             yield Observation("moving_counter", [two, one], {"counter": name, "delta": moved[name]})

@@ -34,7 +34,8 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
             "process": _process(thread),
             "wait": wait,
             "top": thread.fields.get("top"),
-            "function": thread.fields.get("function") or thread.fields.get("top"),
+            # All of them: what a thread waits in (a lock, a driver call) stands above what it was doing.
+            "function": _frames(thread) or thread.fields.get("top"),
         }
         if wait in WAITING:
             yield Observation("thread_waits", [thread], fields)
