@@ -21,11 +21,14 @@ class Steady(Protocol):
     """What a parser may offer as its attribute `steady`: the lines of which a healthy server writes thousands.
 
     A line that holds `mark` tells only what `state` reads in it. The parser needs those where the state of a `who`
-    changes, the one before, the first in each stretch of `stretch` bytes of the source, and the last.
+    changes, the one before, the first in each `stretch` of the source, and the last.
     """
 
     mark: str
-    stretch: int
+
+    def stretch(self, offset: int) -> int:
+        """The number of the stretch that a byte offset lies in."""
+        ...
 
     def state(self, text: str) -> tuple[str, Hashable] | None:
         """(who, state) of one line; None = the line tells nothing."""
@@ -127,7 +130,7 @@ class Skim:
         if read is None:
             return
         who, state = read
-        now = (state, offset // steady.stretch)
+        now = (state, steady.stretch(offset))
         if self._states.get(who) != now:
             if len(self._states) > 8192 and who not in self._states:
                 row.passed = True  # more engines than any server has: no economy

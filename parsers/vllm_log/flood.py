@@ -11,6 +11,9 @@ LIMITS = {"record": 1_000, "request": 1_000, "request_aborted": 1_000, "exceptio
           "shm_broadcast_wait": 1_000, "download": 1_000, "jit": 1_000, "fact": 1_000}  # fmt: skip
 _DEFAULT = 2_000
 _MOST_KEYS = 20_000
+_CROWDED = ((8_000, 8), (3_000, 32))
+"""(events admitted in all, limit of each sort from then on): memory stays flat however long the log is, and of every
+sort the first ones and the last one are still kept."""
 _VARYING = lazy(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)*|[0-9a-f]{16,}")
 
 
@@ -25,6 +28,7 @@ class Flood:
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
     held: dict[tuple[str, str], Event] = field(default_factory=dict)
+    admitted: int = 0
 
     def admit(self, what: str, said: str, event: Event) -> bool:
         """Whether `event` passes; otherwise it is remembered as the last of its kind."""
@@ -34,7 +38,11 @@ class Flood:
             key = (what, "")
             count = self.counts.get(key, 0) + 1
         self.counts[key] = count
-        if count < LIMITS.get(what, _DEFAULT):
+        limit = LIMITS.get(what, _DEFAULT)
+        if self.admitted >= _CROWDED[-1][0]:
+            limit = min(limit, next(few for total, few in _CROWDED if self.admitted >= total))
+        if count < limit:
+            self.admitted += 1
             return True
         self.held[key] = event
         return False

@@ -13,8 +13,13 @@ from dataclasses import dataclass, field
 from parsers.contract import Line
 from parsers.pattern import lazy
 
-STRETCH = 1 << 20
-"""Bytes. Where a line stands decides, not how many came before it: a reader may leave out those that change nothing."""
+
+def stretch_of(offset: int) -> int:
+    """The stretch of a log that a byte offset lies in: one MiB each, after 256 MiB 16 MiB each. Where a line stands
+    decides, not how many came before it: a reader may leave out those that change nothing."""
+    return offset >> 20 if offset < 1 << 28 else 240 + (offset >> 24)
+
+
 _VLLM = lazy(
     r"Avg prompt throughput: ([\d.]+) tokens/s, Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs"
 )
@@ -78,7 +83,10 @@ class StatsLines:
     mark: str
     read: Callable[[str], Reading | None]
     complete: Callable[[Reading, str], Reading]
-    stretch: int = STRETCH
+
+    def stretch(self, offset: int) -> int:
+        """Of each stretch the first line is kept."""
+        return stretch_of(offset)
 
     def state(self, text: str) -> tuple[str, tuple[bool, bool]] | None:
         """(engine, (whether tokens flow, whether requests run)) of a line, None when it is none."""
@@ -117,7 +125,7 @@ class Thinner:
             if len(self.engines) >= 4096:
                 return []
             engine = self.engines[reading.engine] = _Engine()
-        state, stretch = _state(reading), line.start // self.lines.stretch
+        state, stretch = _state(reading), self.lines.stretch(line.start)
         if state == engine.state and stretch == engine.stretch:
             engine.held = line
             return []
