@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from parsers.cluster_state import DESCRIBED
+from parsers.collect_env import ENVIRONMENT_PREFIX, SECRET
 from parsers.contract import Line, Trouble
-from parsers.event import Actor, Event
+from parsers.event import Actor, Event, fact
 from parsers.pattern import lazy
 from parsers.stacks.model import role
 from parsers.stamp import Stamp
@@ -68,6 +70,10 @@ SHM = lazy(r'\s*"?Shm_?[sS]ize"?\s*[:=]\s*"?(?P<value>\d+\w*)')
 COMMAND_LINE = lazy(
     r"(?:[\w@:~/.-]{0,60}[$#] ?)\s*(?P<command>ps|top|df|du|ulimit|cat /proc|docker|kubectl|free)\b"
 )
+KUBE_LIMIT = lazy(r"\s{4,}(?P<name>memory|cpu|nvidia\.com/[\w.-]{1,40}|ephemeral-storage"
+r"|hugepages-\w{1,10}):\s+(?P<value>\S{1,40})$")
+KUBE_VARIABLE = lazy(r"\s{4,}(?P<name>[A-Z][A-Z0-9_]{2,80}):\s{2,}(?P<value>\S.{0,400})$")
+DOCKER_VARIABLE = lazy(r'\s*"(?P<name>[A-Z][A-Z0-9_]{2,80})=(?P<value>[^"]{0,400})",?$')
 WCHAN = lazy(r"[a-z_][a-z0-9]*(?:_[a-z0-9]+){1,8}(?:\.[a-z]+\.\d+)?$")
 JSON_TITLES = lazy(r'\s*\{\s*"\d{1,8}"\s*:\s*"')
 
@@ -90,6 +96,7 @@ class _Reading:
         self.pod: str | None = None
         self.rows = 0
         self.stack: list[tuple[str, Line]] = []
+        self.in_limits = False
 
     def walk(self, lines: Iterable[Line]) -> Iterator[Event | Trouble]:
         text_lines: list[Line] = []
@@ -169,6 +176,7 @@ class _Reading:
                     self.pod = found["value"] if found else None
                 return
         yield from self._container(text, line)
+        yield from self._described(text, line)
         yield from self._table(text, line)
         yield from self._limits(text, line)
 
@@ -267,6 +275,21 @@ class _Reading:
             if key in ("State", "Last State"):
                 yield from self._end_kube()
             self.kube[key] = (pair["value"].strip(), line)
+
+    def _described(self, text: str, line: Line) -> Iterator[Event]:
+        """What `kubectl describe` and `docker inspect` say beside the state: limits, environment, warnings."""
+        if text.strip().endswith(":"):
+            self.in_limits = text.strip() == "Limits:"
+        elif self.in_limits and (limit := KUBE_LIMIT.match(text)):
+            yield self._event("process.limit", line, {"what": f"limit {limit['name']}", "value": limit["value"]})
+        variable = DOCKER_VARIABLE.match(text) or KUBE_VARIABLE.match(text)
+        if variable and ENVIRONMENT_PREFIX.match(variable["name"]):
+            value = "(set)" if SECRET.search(variable["name"]) else variable["value"]
+            yield fact(f"env.{variable['name']}", value or "''", line.span(self.source), line.text)
+        warned = DESCRIBED.match(text)
+        if warned and warned["type"] == "Warning":
+            fields = {"type": "Warning", "reason": warned["reason"], "object": self.pod or warned["from"]}
+            yield self._event("process.cluster_event", line, fields | {"message": warned["message"][:800]})
 
     def _end_container(self) -> Iterator[Event]:
         container, self.container = self.container, {}
@@ -384,13 +407,15 @@ class ProcessState:
         )
 
     def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
-        """`process.status`, `process.exit` and `process.limit` in the order of the lines."""
+        """`process.status`, `process.exit`, `process.limit`, `process.cluster_event` and facts, in the order of the
+        lines."""
         yield from _Reading(source).walk(lines)
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
-        """`processes`, `exits` and `limits`, each with its line."""
-        view: dict[str, Any] = {"processes": [], "exits": [], "limits": []}
+        """`processes`, `exits`, `limits`, `events` of a cluster and `facts`, each with its line."""
+        view: dict[str, Any] = {"processes": [], "exits": [], "limits": [], "events": [], "facts": []}
         places = {"process.status": "processes", "process.exit": "exits", "process.limit": "limits"}
+        places |= {"process.cluster_event": "events", "fact": "facts"}
         for found in _Reading(source).walk(lines):
             if isinstance(found, Event):
                 time = found.stamp.text if found.stamp else None

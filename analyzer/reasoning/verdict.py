@@ -62,6 +62,7 @@ TROUBLE = (
     "process.exit",
     "notes.failure",
     "notes.client_error",
+    "process.cluster_event",
 )
 TROUBLING = (
     "flat_counter",

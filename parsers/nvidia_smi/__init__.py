@@ -1,4 +1,4 @@
-"""nvidia-smi in all its forms: table, -q, -q -x, csv, dmon, pmon, topo, -L, failures; /proc/driver/nvidia; dcgmi.
+"""nvidia-smi in its forms: table, -q, -q -x, csv, dmon, pmon, topo, nvlink, -L, failures; /proc/driver/nvidia; dcgmi.
 
 One file may hold several outputs one after the other: the lines are cut where a new one begins, and each piece goes to
 its reader.
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
 from parsers.event import Event
-from parsers.nvidia_smi import dcgm, failures, query, rows, table, topology
+from parsers.nvidia_smi import dcgm, failures, nvlink, query, rows, table, topology
 from parsers.nvidia_smi.device import Found
 from parsers.pattern import lazy
 from parsers.stamp import Stamp
@@ -29,17 +29,19 @@ OPENINGS: tuple[tuple[str, Callable[[str], bool], Reader], ...] = (
     ("monitor", rows.begins_monitor, rows.read_monitor),
     ("dcgm", dcgm.begins, dcgm.read),
     ("topology", topology.begins_matrix, topology.read_matrix),
+    ("bare_csv", rows.begins_bare, rows.read_bare),
     ("list", topology.begins_list, topology.read_list),
     ("module", topology.begins_module, topology.read_module),
 )
 # Outputs whose own lines look like another output's opening.
 CLOSED_TO = {
-    "xml": {"topology", "csv", "list"},
-    "query": {"csv", "topology", "list"},
-    "table": {"csv"},
+    "xml": {"topology", "csv", "list", "bare_csv"},
+    "query": {"csv", "topology", "list", "bare_csv"},
+    "table": {"csv", "bare_csv"},
+    "csv": {"bare_csv"},
     "list": {"list"},
 }
-SAME_GOES_ON = {"csv", "monitor", "list", "xml", "dcgm", "topology"}
+SAME_GOES_ON = {"csv", "bare_csv", "monitor", "list", "xml", "dcgm", "topology"}
 
 CLAIMS = lazy(
     r"\|\s*NVIDIA-SMI\s+\d+\.|\+-{40,}[+-]*\+$|\|[ =+-]*={20,}[=+]*\||\| +GPU +Name +Persistence-M|\| Fan +Temp +Perf"
@@ -77,7 +79,7 @@ def _cut(lines: Iterable[Line], source: str) -> Iterator[tuple[str, Reader, list
             name, reader = opening
             # The date above the table's upper rule belongs to it.
             piece = [before] if before is not None and name == "table" else []
-        elif name not in ("xml", "query", "csv", "monitor"):
+        elif name not in ("xml", "query", "csv", "bare_csv", "monitor"):
             stamp = _stamp_of(before)
             failure = failures.event(line, source, stamp)
             if failure is not None:
@@ -85,6 +87,8 @@ def _cut(lines: Iterable[Line], source: str) -> Iterator[tuple[str, Reader, list
                     yield name, reader, piece
                 name, reader, piece = "", None, []
                 yield failure
+        if name == "list" and nvlink.is_row(text):
+            reader = nvlink.read
         if reader is not None:
             piece.append(line)
         if ctime(text.strip()) is not None:
@@ -139,7 +143,7 @@ class NvidiaSmi:
         """Lists of what was read: `formats`, `samples`, `processes`, `errors`, `ecc`, `links`, `fabric`,
         `topology`; the `facts`; and the least and greatest readings of each GPU, `range`."""
         view: dict[str, Any] = {"formats": [], "samples": [], "processes": [], "errors": [], "ecc": [], "links": []}
-        view |= {"fabric": [], "topology": [], "facts": {}, "range": {}}
+        view |= {"fabric": [], "topology": [], "nvlink": [], "facts": {}, "range": {}}
         places = {"sample": "samples", "process": "processes", "error": "errors", "link": "links"}
         for found in _cut(lines, source):
             events: Iterable[Found] = [found] if not isinstance(found, tuple) else found[1](found[2], source)

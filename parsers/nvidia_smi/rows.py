@@ -57,8 +57,10 @@ TEXT_COLUMNS = {
 }
 YES_COLUMNS = {"remapped_rows.pending": "remap_pending", "remapped_rows.failure": "remap_failure"}
 KNOWN = lazy(
-    r"(?:timestamp|name|gpu_name|index|pstate|uuid|gpu_uuid|gpu_bus_id|pci\.bus_id|driver_version|compute_cap|count|serial"
-    r"|pid|process_name|used_gpu_memory|used_memory|utilization\.|memory\.|power\.|clocks|temperature\.|fan\.|ecc\.|pcie\."
+    r"(?:timestamp|name|gpu_name|index|pstate|uuid|gpu_uuid|gpu_bus_id|pci\.bus_id|driver_version|compute_cap|count"
+    r"|serial"
+    r"|pid|process_name|used_gpu_memory|used_memory|utilization\.|memory\.|power\.|clocks|temperature\.|fan\.|ecc\."
+    r"|pcie\."
     r"|enforced\.|remapped_rows|retired_pages|fabric\.|persistence_mode|vbios_version|mig\.|display_|compute_mode)"
 )
 DMON_COLUMNS = {
@@ -98,14 +100,72 @@ def begins_csv(text: str) -> bool:
     return header_columns(text.strip()) is not None
 
 
+_BARE_UNITS = (("%", ("utilization.gpu", "utilization.memory")), ("W", ("power.draw", "power.limit")),
+               ("MiB", ("memory.used", "memory.total")), ("MHz", ("clocks.sm", "clocks.max.sm")))  # fmt: skip
+_BARE_CELL = lazy(r"-?\d+(?:\.\d+)? (?P<unit>%|W|MiB|MHz)$|\[?(?:N/A|Not Supported)\]?$")
+_BARE_NAME = lazy(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID) [A-Z0-9][\w .()-]{1,60}$|(?:Tesla|A|H|B)\d{2,4}\b.{0,30}$")
+
+
+def bare_columns(text: str) -> list[str] | None:
+    """The columns of a csv row without a header (`--format=csv,noheader`), told by the units of its cells: of two cells
+    of one unit the first is the reading and the second its limit or, of percentages, the memory's. None for any other
+    line, and where a unit stands three times."""
+    cells = [cell.strip() for cell in text.split(",")]
+    if not 3 <= len(cells) <= 40:
+        return None
+    left = {unit: list(names) for unit, names in _BARE_UNITS}
+    columns: list[str] = []
+    units = known = 0
+    for at, cell in enumerate(cells):
+        found = _BARE_CELL.match(cell)
+        if found and found["unit"]:
+            if not left[found["unit"]]:
+                return None
+            columns.append(left[found["unit"]].pop(0))
+            units += 1
+        elif iso(cell) is not None and at == 0:
+            columns.append("timestamp")
+            known += 1
+        elif _BARE_NAME.match(cell) and "name" not in columns:
+            columns.append("name")
+            known += 1
+        elif pci_address(cell) is not None:
+            columns.append("pci.bus_id")
+            known += 1
+        elif re.fullmatch(r"GPU-[0-9a-f-]{8,40}", cell):
+            columns.append("uuid")
+            known += 1
+        elif re.fullmatch(r"P(?:1[0-5]|\d)", cell):
+            columns.append("pstate")
+            known += 1
+        elif cell.isdecimal() and len(cell) <= 3 and "index" not in columns:
+            columns.append("index")
+        else:
+            columns.append(f"unknown {at}")
+    return columns if units >= 2 and known else None
+
+
+def begins_bare(text: str) -> bool:
+    """Whether a line is such a row."""
+    return "," in text and bare_columns(text.strip()) is not None
+
+
+def read_bare(lines: Sequence[Line], source: str) -> Iterator[Found]:
+    """Events of rows without a header."""
+    columns = bare_columns(lines[0].text.strip()) if lines else None
+    if columns is not None:
+        yield from read_csv(lines, source, columns)
+
+
 def begins_monitor(text: str) -> bool:
     """Whether a line is the header of dmon or pmon."""
     return bool(MONITOR_HEADER.match(text))
 
 
-def read_csv(lines: Sequence[Line], source: str) -> Iterator[Found]:
-    """Events of csv output; a header may come again (several recordings in one file)."""
-    columns: list[str] = []
+def read_csv(lines: Sequence[Line], source: str, columns: list[str] | None = None) -> Iterator[Found]:
+    """Events of csv output; a header may come again (several recordings in one file). `columns` = those of the rows
+    before the first header."""
+    columns = columns or []
     rows: list[Row] = []
     facts: set[tuple[str, str]] = set()
     for line in lines[:MAX_ROWS]:

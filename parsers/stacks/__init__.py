@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
 from parsers.pattern import lazy
-from parsers.stacks import faulthandler, gdb, pyspy_json, pyspy_text
+from parsers.stacks import faulthandler, gdb, pyspy_json, pyspy_text, pytest_timeout
 from parsers.stacks.dump import LINE_PREFIX, Found, walk
 from parsers.stacks.model import DumpError, Frame, Process, Thread, groups, role, signature
 from parsers.stacks.waits import Wait, read_wait
@@ -25,12 +25,13 @@ STRONG = lazy(
     r"Process \d+: |Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)"
     r"|(?:Current t|T)hread 0x[0-9a-fA-F]+.{0,80}\(most recent call|Stack \(most recent call first\)"
     r"|Fatal Python error: |>>> Call stack dump #|Thread \d+ \((?:Thread 0x|LWP |process )|Timeout \(\d+:\d\d:\d\d"
+    r"|~{3,} Stack of .{1,200}? \(\d{1,20}\) ~{3,}|\+{3,} Timeout \+{3,}"
     r"|#\d+ +0x[0-9a-fA-F]+ in .* \(|\[[^\]]{10,60}\] Pyspy dump for| *%Own +%Total"
 )
 WEAK = lazy(
     r' {2,}\S.* \(.+\)$|  File ".*", line (?:\d+|\?\?\?) in |Python v\d|Parent Process \d|-{40,}$|={40,}$'
     r"| {8,}(?:Arguments|Locals):| {12}\w+: |#\d+ +|Extension modules: |\[(?:New|Thread|Switching|Inferior|Current) "
-    r"| *\d+\.\d+% +\d+\.\d+% |GIL: |  <no Python frame>|Using host libthread_db"
+    r"|    +\S| *\d+\.\d+% +\d+\.\d+% |GIL: |  <no Python frame>|Using host libthread_db"
 )
 
 
@@ -236,7 +237,13 @@ class StackDump:
 
 
 def _read_text(lines: Iterable[Line], source: str) -> Iterator[Found]:
-    grammars = (pyspy_text.PySpyText(), faulthandler.FaultHandler(), gdb.Gdb(), pyspy_text.PySpyTop())
+    grammars = (
+        pyspy_text.PySpyText(),
+        pytest_timeout.PytestTimeout(),
+        faulthandler.FaultHandler(),
+        gdb.Gdb(),
+        pyspy_text.PySpyTop(),
+    )
     return walk(lines, source, grammars)
 
 
@@ -261,6 +268,7 @@ FAULTHANDLER_CLAIMS = lazy(
     r"|Extension modules: \w"
     r'|  File "[^"]*", line (?:\d+|\?\?\?) in '
 )
+PYTEST_LINES = lazy(r"~{3,} Stack of .{1,200}? \(\d{1,20}\) ~{3,}|\+{3,} Timeout \+{3,}\s*$")
 GDB_LINES = lazy(r"Thread \d+ \((?:Thread 0x|LWP |process )|#\d+ +0x[0-9a-fA-F]+ in .* \(")
 GDB_CLAIMS = lazy(
     r"Thread \d+ \((?:Thread 0x[0-9a-fA-F]+ \()?(?:LWP|process) \d+\)?.{0,60}\):$"
@@ -284,5 +292,6 @@ PARSERS = (
         pyspy_json.read_json,
     ),
     StackDump("faulthandler", lambda head: _share(head, FAULTHANDLER_LINES), FAULTHANDLER_CLAIMS, _read_text),
+    StackDump("pytest_timeout", lambda head: _share(head, PYTEST_LINES), PYTEST_LINES, _read_text),
     StackDump("gdb", lambda head: _share(head, GDB_LINES), GDB_CLAIMS, _read_text),
 )

@@ -7,7 +7,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from parsers import collect_env, flight_recorder, lspci, metrics_scrape, nvidia_smi, process_state, stacks
+from parsers import (
+    cluster_state,
+    collect_env,
+    flight_recorder,
+    infiniband,
+    lspci,
+    metrics_scrape,
+    nvidia_smi,
+    process_state,
+    stacks,
+)
 from parsers.contract import Line, TextParser, Trouble
 from parsers.event import Event
 
@@ -20,6 +30,8 @@ PARSERS: tuple[TextParser, ...] = (
     process_state.PARSER,
     flight_recorder.PARSERS[0],
     lspci.PARSER,
+    infiniband.PARSER,
+    cluster_state.PARSER,
 )
 
 

@@ -20,6 +20,8 @@ KINDS = {
     "process_state": "process",
     "flight_recorder": "collective",
     "lspci": "host",
+    "infiniband": "host",
+    "cluster_state": "process",
 }
 TEXTS = sorted(path for folder in KINDS for path in (FIXTURES / folder).glob("*.txt"))
 
