@@ -148,13 +148,17 @@ class ClientErrors:
     marks: ClassVar[tuple[bytes, ...]] = ()
 
     def sniff(self, head: str) -> float:
-        """0.65 when, tracebacks aside, half of the lines are a client's errors, and nothing in it is a server's."""
+        """0.65 when, tracebacks aside, half of the lines are a client's errors, and nothing in it is a server's; 0.5
+        where nearly all are stamped."""
         lines = [line for line in head.split("\n")[:400] if line.strip()]
         plain = [line for line in lines if not _FRAME.match(line)]
         if not plain or _SERVER.search(head):
             return 0.0
         errors = sum(_error(line) is not None for line in plain)
-        return 0.65 if errors and 2 * errors >= len(plain) else 0.0
+        if not errors or 2 * errors < len(plain):
+            return 0.0
+        stamped = sum(reading(line) is not None for line in plain)
+        return 0.65 if stamped < 5 or 5 * stamped < 4 * len(plain) else 0.5  # a probe in a loop is a heartbeat
 
     def claims(self, text: str) -> bool:
         """Only curl's own line: the others stand in servers' logs too."""

@@ -15,11 +15,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from log_lines import as_lines, events_of, short
 
 from parsers.sglang_log import PARSER as SGLANG
+from parsers.trtllm_log import PARSER as TRTLLM
 from parsers.vllm_log import PARSER as VLLM
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CASES = [(VLLM, path) for path in sorted((FIXTURES / "vllm_log").glob("*.log"))]
 CASES += [(SGLANG, path) for path in sorted((FIXTURES / "sglang_log").glob("*.log"))]
+CASES += [(TRTLLM, path) for path in sorted((FIXTURES / "trtllm_log").glob("*.log"))]
 TRUTH: dict[str, Any] = json.loads((FIXTURES / "vllm_log" / "truth.json").read_text())
 NAMED = {
     "args", "config", "engine_init", "dist", "model_load_begin", "weights_loaded", "compile_done", "warmup_done",
