@@ -17,7 +17,6 @@ from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.reasoning.rulebook import Rulebook, load
 
 CASES = Path(__file__).parent.parent / "fixtures" / "cases"
-UNPINNED = CASES / "unpinned.txt"
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +108,4 @@ def test_no_clause_survives_its_own_removal(rulebook: Rulebook, analyses: dict[P
     for folder, analysis in analyses.items():
         by_rule.setdefault(folder.parent.name, {})[folder] = (analysis, expectation(folder))
     survivors = [what for rule in rulebook.rules.values() for what in unnoticed(rule, by_rule.get(rule.id, {}))]
-    # Those that no case has pinned yet are listed, so that the list can only become shorter.
-    known = set(UNPINNED.read_text(encoding="utf-8").splitlines())
-    assert [what for what in survivors if what not in known] == []
+    assert survivors == []

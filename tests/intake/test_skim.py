@@ -48,7 +48,7 @@ def events(path: Path, budget: Budget) -> list[tuple[str, int, str, str]]:
     ]  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(ROWS), min_size=200, max_size=400))
 def test_skimming_gives_the_events_of_reading_every_line(tmp_path_factory: pytest.TempPathFactory, rows: list[str]) -> None:
     path = tmp_path_factory.mktemp("log") / "server.log"
@@ -60,7 +60,7 @@ def test_skimming_gives_the_events_of_reading_every_line(tmp_path_factory: pytes
     assert whole == skimmed
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.sampled_from(ROWS), min_size=300, max_size=500))
 def test_engines_and_adapting_literals_change_no_hypothesis(tmp_path_factory: pytest.TempPathFactory, rows: list[str]) -> None:
     path = tmp_path_factory.mktemp("log") / "server.log"
