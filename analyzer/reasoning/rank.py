@@ -85,7 +85,7 @@ def explain(rule: Rule, bundle: Bundle) -> Candidate:
     candidate.silent = _silence(rule, positive, by_id)
     spans: dict[tuple[str, int, int], str] = {}
     for finding in positive:
-        # One record never counts twice, whatever clause or copy of a file quotes it.
+        # Two clauses that rest on one record count once, unless their groups say that they read different facts in it.
         group = finding.clause.group or finding.clause.id
         if finding.records and not finding.clause.group:
             first = finding.records[0].span
