@@ -214,6 +214,8 @@ def sources(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
     for remedy in rule.remedy:
         if remedy.grade in ("fixed-in", "maintainer", "reporter-observed") and not remedy.source:
             yield f"the remedy {remedy.do[:50]!r} is graded {remedy.grade} without a source", "Add its source"
+        if remedy.grade == "fixed-in" and not (rule.versions and rule.versions.fixed_in):
+            yield f"the remedy {remedy.do[:50]!r} is a fix, but in no version", "Add [versions] fixed_in"
 
 
 def conditions(rule: Rule, _rulebook: Rulebook) -> Iterator[tuple[str, str]]:
