@@ -29,6 +29,7 @@ _ALIASES = {
     "WARN": "WARNING", "FATAL": "CRITICAL", "TRACE": "DEBUG",
 }  # fmt: skip
 
+_BOLD = lazy(r"(?<![\w(,*])\*\*(?=[^\s*])([^*]{1,80})(?<=\S)\*\*(?![\w*])")
 _ANSI = lazy(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|\^\[\[[0-9;]{1,12}m")
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|^[A-Z]{1,7})"
@@ -134,7 +135,9 @@ def read_stamp(text: str) -> Stamp | None:
 
 
 def plain(text: str) -> str:
-    """`text` without colour codes (also those that a paste turned into `^[[36m`)."""
+    """`text` without colour codes (also those that a paste turned into `^[[36m`) and without a paste's **bold**."""
+    if "**" in text:
+        text = _BOLD.sub(r"\1", text)
     return _ANSI.sub("", text) if "\x1b" in text or "^[[" in text else text
 
 
