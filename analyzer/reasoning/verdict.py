@@ -83,8 +83,10 @@ TROUBLING = (
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
 # Parsers of what people wrote or chose to run: it proves no health.
 WORDS = ("handwritten", "terminal", "client_errors")
-# Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults.
+# Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults. It must be
+# long enough to be a log (what a person cut out was cut out for a reason), and nothing in it may complain.
 QUIET_IS_WELL = ("kernel_log", "fabric")
+LONG_ENOUGH = 20
 
 
 @dataclass(slots=True)
@@ -120,6 +122,8 @@ def signs(bundle: Bundle) -> Signs:
             if begins is None or event.span.first_line < begins:
                 found.trouble.append(("server_log.record", event))
     found.health = [name for name in WELL if bundle.observed(name)]
+    if found.health == ["orderly_stop"]:
+        found.health = []  # it ended in order, but nothing shows that it ever worked
     results = bundle.events("collective.result")
     if results and not any(_number(e.fields.get("wrong")) for e in results):
         found.health.append("collective_result")
@@ -151,8 +155,9 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
         return "candidates", f"Probably: {top.rule.title}{since} ({top.confidence} confidence, not proven)."
     explained = bool(harmless) and not _unexplained(found, harmless)
     if not found.trouble or explained:
-        quiet = any(r.kind in QUIET_IS_WELL for r in usable)
-        if (found.health or quiet or explained) and not unread and not strange:
+        quiet = any(r.kind in QUIET_IS_WELL and r.nonblank >= LONG_ENOUGH for r in usable)
+        complaints = [] if found.health or explained else bundle.events("kernel_log.complaint")
+        if (found.health or (quiet and not complaints) or explained) and not unread and not strange:
             return "healthy", _healthy(bundle, found, harmless)
         if not faults:
             why = (
@@ -160,6 +165,8 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
                 if unread
                 else "a source was not recognised, or is somebody's own words"
                 if strange
+                else f"a line of the kernel log complains, and no rule knows it ({_at(complaints[0])})"
+                if complaints
                 else "what was read shows neither progress nor an orderly end"
             )
             return "unknown", f"No sign of trouble was found, but this is no clean bill of health: {why}."
@@ -168,8 +175,12 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     kind, event = found.trouble[0]
     return "unknown", (
         f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
-        f"{kind.replace('_', ' ')} ({event.span.source}:{event.span.first_line})."
+        f"{kind.replace('_', ' ')} ({_at(event)})."
     )
+
+
+def _at(event: Event) -> str:
+    return f"{event.span.source}:{event.span.first_line}"
 
 
 def _unexplained(found: Signs, harmless: list[Candidate]) -> bool:

@@ -25,6 +25,7 @@ from parsers.kernel_log.pcie import PcieReader
 from parsers.kernel_log.prefix import BARE, peel
 from parsers.kernel_log.process import FaultReader
 from parsers.kernel_log.record import Record, records
+from parsers.kernel_log.residue import ResidueReader
 from parsers.kernel_log.stall import StallReader
 from parsers.kernel_log.storage import StorageReader
 from parsers.kernel_log.sxid import SxidReader
@@ -225,6 +226,7 @@ class _Reading:
             EnvironmentReader().feed,
         )
         self._storage = StorageReader()
+        self._residue = ResidueReader()
         self._separators = 0
 
     @property
@@ -281,8 +283,10 @@ class _Reading:
             if found:
                 log.emit("fabric.manager", record, **found)
             return
-        if not self._storage.feed(record, log):
-            self._boot.feed(record, log)
+        if self._storage.feed(record, log) or self._boot.feed(record, log):
+            return
+        if record.is_kernel:
+            self._residue.feed(record, log)
 
 
 PARSER = KernelLog()

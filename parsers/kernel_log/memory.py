@@ -23,6 +23,7 @@ _KILLED = lazy(
     r" (\d{1,10}),? \(([^)]{1,64})\)"
 )
 _KILLED_OLD = lazy(r"(Memory cgroup out of memory|Out of memory): Kill process (\d{1,10}) \(([^)]{1,64})\) score")
+_REAPED = lazy(r"reaped process (\d{1,10}) \(([^)]{1,64})\)")
 _ANON = lazy(r"anon-rss:\s{0,4}(\d{1,15})\s{0,4}kB")
 _TASK_ROW = lazy(
     r"\[\s{0,8}\d{1,8}\]\s{1,8}\d{1,7}\s{1,8}\d{1,8}(?:\s{1,12}\d{1,12}){4,8}\s{1,12}-?\d{1,4} (\S.{0,15})$"
@@ -55,6 +56,7 @@ class MemoryReader:
         self._invoker: str | None = None
         self._constraint: str | None = None
         self._table: Event | None = None
+        self._last: int | None = None
         self._ghes: Event | None = None
         self._ghes_mark: str | None = None
 
@@ -79,6 +81,9 @@ class MemoryReader:
         if found := _INVOKED.search(message):
             self._invoker = found[1]
             self._constraint = None
+            if self._table is None:
+                # The killer was called; who was killed stands below, unless the log is cut.
+                self._table = log.emit("oom_kill", record, keep_open=True, constraint="other", invoked_by=found[1])
             return True
         if found := _CHOICE.search(message):
             self._constraint = _CONSTRAINTS.get(found[1], "other")
@@ -99,20 +104,24 @@ class MemoryReader:
                 self._kill = log.emit("oom_kill", record, keep_open=True, **said)
             return True
         if "reaped process" in message:
+            reaped = _REAPED.search(message)
+            if reaped and self._last != int(reaped[1]):
+                self._victim(record, message, reaped[2], int(reaped[1]), None, log)
             return True
         found = _KILLED_OLD.search(message) or _KILLED.search(message)
         if not found:
             return False
         if not found[1] and not ("anon-rss" in message or self._kill or "total-vm" in message):
             return False  # some program's own words
-        self._victim(record, message, found, log)
+        self._victim(record, message, found[3], int(found[2]), found[1], log)
         return True
 
-    def _victim(self, record: Record, message: str, found: re.Match[str], log: Log) -> None:
-        pid, name = int(found[2]), found[3]
+    def _victim(self, record: Record, message: str, name: str, pid: int, killer: str | None, log: Log) -> None:
+        """A process was chosen, killed or reaped; its first mention makes the event, later ones complete it."""
+        self._last = pid
         anon = _ANON.search(message)
         constraint = {"Memory cgroup out of memory": "memcg", "Out of memory": "global"}.get(
-            found[1] or "", self._constraint
+            killer or "", self._constraint
         )
         event = self._kill
         if event is None and self._table is not None:
@@ -129,7 +138,7 @@ class MemoryReader:
                 constraint=constraint or "other",
                 invoked_by=self._invoker,
             )
-        elif "constraint" not in event.fields or anon or found[1]:
+        elif "constraint" not in event.fields or anon or killer:
             log.move(event, record)
         event.fields["victim"] = name
         if anon:

@@ -195,7 +195,9 @@ class NvrmReader:
             self._conflict = log.emit("driver_conflict", record, keep_open=True, driver=self._owner or "unknown")
             return True
         if self._conflict is None:
-            return False
+            if "obtained ownership of" not in message and "Try unloading the conflicting" not in message:
+                return False
+            self._conflict = log.emit("driver_conflict", record, keep_open=True, driver=self._owner or "unknown")
         if "such as" in message and self._owner is None:
             named = re.search(r"such as:?\s{0,2}(\w{3,16})", message)
             if named:

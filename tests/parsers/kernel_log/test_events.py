@@ -263,8 +263,23 @@ def test_stops_and_unclean_starts() -> None:
 
 def test_a_healthy_boot_shows_no_trouble() -> None:
     text = (ROOT / "fixtures" / "kernel_log" / "healthy-boot.log").read_text(encoding="utf-8")
-    kinds = {event.kind for event in events_of(text)}
+    events = events_of(text)
+    complaints = [event.text for event in events if event.kind == "kernel_log.complaint"]
+    assert [text for text in complaints if "fork rejected by pids controller" not in text] == []
+    kinds = {event.kind for event in events} - {"kernel_log.complaint"}
     assert kinds <= {"fact", "kernel_log.boot", "kernel_log.driver_loaded", "kernel_log.network"}
+
+
+def test_the_killer_is_known_by_any_line_that_is_left_of_it() -> None:
+    (called,) = events_of("[   18.000000] pool invoked oom-killer: gfp_mask=0x6200ca(GFP_HIGHUSER_MOVABLE), order=0\n")
+    assert (called.kind, called.fields["invoked_by"]) == ("kernel_log.oom_kill", "pool")
+    (reaped,) = events_of("[   18.000000] oom_reaper: reaped process 1440763 (perl), now anon-rss:0kB, file-rss:0kB\n")
+    assert (reaped.kind, reaped.fields["victim"], reaped.fields["pid"]) == ("kernel_log.oom_kill", "perl", 1440763)
+
+
+def test_only_the_first_complaint_that_nobody_knows_is_told() -> None:
+    text = "[    1.0] foo bar: DMA engine stuck\n[    2.0] foo bar: reset failed\n[    3.0] foo bar: link is ready\n"
+    assert [(e.kind, e.span.first_line) for e in events_of(text)] == [("kernel_log.complaint", 1)]
 
 
 def test_two_clocks_in_one_line_are_told_once_per_boot() -> None:
@@ -278,6 +293,8 @@ def test_sniff_and_marks_hold_for_every_fixture(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert PARSER.sniff(text) >= (0.9 if text.lstrip()[0] in "[<kMSFjD2" and not text.startswith("NVRM") else 0.8)
     for event in events_of(text):
+        if event.kind == "kernel_log.complaint":
+            continue  # of a large log it is looked for in the ends only
         assert any(mark in event.text.encode() for mark in MARKS), event.text
 
 
@@ -287,7 +304,8 @@ def test_of_a_large_file_only_marked_lines_are_needed() -> None:
     marked = [line for line in lines if any(mark in line.text.encode() for mark in MARKS)]
     whole = {(e.kind, e.span.first_line) for e in PARSER.read(lines, "x") if isinstance(e, Event)}
     partly = {(e.kind, e.span.first_line) for e in PARSER.read(marked, "x") if isinstance(e, Event)}
-    assert whole - partly <= {("kernel_log.clock_pair", 1)}
+    lost = {(kind, line) for kind, line in whole - partly if kind != "kernel_log.complaint"}
+    assert lost <= {("kernel_log.clock_pair", 1)}
 
 
 @pytest.mark.parametrize(

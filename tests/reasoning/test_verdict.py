@@ -1,0 +1,38 @@
+"""When "healthy" may be said, and when not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analyzer.analyze import investigate
+from analyzer.reasoning.verdict import LONG_ENOUGH, decide
+
+QUIET = "".join(f"[  {at}.000000] eth{at}: link becomes ready\n" for at in range(10, 10 + LONG_ENOUGH))
+
+
+def _verdict(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    analysis = investigate([str(path)])
+    return decide(analysis.ranked, analysis.bundle, analysis.signs, analysis.troubles)
+
+
+def test_a_quiet_kernel_log_is_well(tmp_path: Path) -> None:
+    assert _verdict(tmp_path, "dmesg.txt", QUIET)[0] == "healthy"
+
+
+def test_a_few_quiet_lines_that_somebody_cut_out_are_no_proof(tmp_path: Path) -> None:
+    assert _verdict(tmp_path, "dmesg.txt", "\n".join(QUIET.split("\n")[:5]) + "\n")[0] == "unknown"
+
+
+def test_a_complaint_that_no_rule_knows_is_no_clean_bill(tmp_path: Path) -> None:
+    verdict, sentence = _verdict(tmp_path, "dmesg.txt", QUIET + "[  99.000000] foo 0000:41:00.0: DMA engine stuck\n")
+    assert verdict == "unknown" and f"dmesg.txt:{LONG_ENOUGH + 1}" in sentence
+
+
+def test_an_orderly_end_without_anything_before_it_is_no_health(tmp_path: Path) -> None:
+    text = (
+        "(EngineCore pid=3677484) INFO 09-10 09:37:41 [multiproc_executor.py:472] [shutdown] Executor: "
+        "waiting for worker exit count=2\n"
+    )
+    assert _verdict(tmp_path, "server.log", text)[0] == "unknown"
