@@ -1,4 +1,4 @@
-"""The `inspect` view for people: one screen of what an artifact holds. Core dumps have a screen of their own."""
+"""The `inspect` view for people: one screen of what an artifact holds. Core dumps and stacks have their own screens."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from analyzer.render.core_inspection import core_text
 from analyzer.render.sanitise import shorten, terminal
+from analyzer.render.stack_inspection import stacks_text
 
 ROWS = 12
 
@@ -20,6 +21,8 @@ def inspection_text(view: dict[str, Any]) -> str:
     body = view[artifact["kind"]]
     if artifact["kind"] == "cuda_core":
         lines += core_text(body)
+    elif artifact["kind"] == "stacks":
+        lines += stacks_text(body)
     else:
         lines += _tree(body, 1)
     return "\n".join(lines)
