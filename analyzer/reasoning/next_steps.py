@@ -115,13 +115,29 @@ def next_steps(ranked: list[Candidate], bundle: Bundle, found: Signs, limit: int
             missing = kind.name in STANDING and kind.kind not in have and kind.name not in covered
             if missing and len(steps) < limit and (target.alive or not kind.live):
                 steps.append(_step(_Wanted(target.command(kind.name), kind.what, kind), [], target))
+        if target.failed_start:
+            steps = [*_of_a_failed_start(target), *steps][:limit]
     steps.sort(key=lambda step: step.risk == DUMP_RISK)
     # Stacks without a pause come before those that pause the process, whichever would tell more.
     pausing = next((at for at, step in enumerate(steps) if step.risk == PAUSES), None)
     gentle = next((at for at, step in enumerate(steps) if "--nonblocking" in step.command), None)
     if pausing is not None and gentle is not None and pausing < gentle:
         steps.insert(pausing, steps.pop(gentle))
-    return steps + ([] if certain else _next_time(live, bundle, target))
+    return steps + ([] if certain or target.failed_start else _next_time(live, bundle, target))
+
+
+def _of_a_failed_start(target: Target) -> list[NextStep]:
+    """What is left of a server that never came up: its whole log, and what it was started on."""
+    return [
+        NextStep(
+            collect="the start-up log from its first line on: the first error stands above the last one",
+            command=target.command("server log"),
+        ),
+        NextStep(
+            collect="the versions of server, PyTorch, CUDA, driver and GPUs, where the server was started",
+            command=target.inside("vllm collect-env > collect_env.txt   # SGLang: python -m sglang.check_env"),
+        ),
+    ]
 
 
 def _kind_of(command: str) -> _Kind | None:

@@ -19,11 +19,19 @@ DEFAULT_PORT = 8000
 MOST_PIDS = 16
 LOGS = (("", "server"), ("--previous ", "server_previous"))
 OVER = ("server_log.engine_dead", "server_log.process_died", "server_log.killed", "server_log.usage_error")
+# Functions through which a start goes and a request does not (vLLM, SGLang).
+STARTING = frozenset({
+    "from_engine_args", "from_vllm_config", "make_async_mp_client", "create_engine_config", "create_model_config",
+    "build_async_engine_client", "launch_core_engines", "wait_for_engine_startup", "wait_for_ready", "load_model",
+    "load_weights", "initialize_model", "_initialize_kv_caches", "determine_available_memory", "init_device",
+    "prepare_server_args", "init_model_worker", "launch_subprocesses", "_launch_subprocesses",
+})  # fmt: skip
+_FAILED_START = re.compile(r"^(?:Engine (?:core initialization failed|process failed to start)|WorkerProc initial)")
 
 
 @dataclass(slots=True)
 class Target:
-    """`alive` is False when the input shows that the server or its host is gone."""
+    """`alive` is False when the input shows that the server or its host is gone; `failed_start`: it never came up."""
 
     engine: int | None = None
     workers: list[int] = field(default_factory=list)
@@ -31,6 +39,7 @@ class Target:
     pod: str | None = None
     container: str | None = None
     alive: bool = True
+    failed_start: bool = False
 
     def inside(self, command: str) -> str:
         """The command where the server runs: in its pod, or as it stands on the host."""
@@ -116,5 +125,23 @@ def target_of(bundle: Bundle) -> Target:
         if found := _CONTAINER.search(read.path):
             target.container = found[1]
     ended = {e.span.source for e in bundle.events("server_log.shutdown")} if bundle.observed("orderly_stop") else set()
-    target.alive = not (bundle.observed("host_stopped") or any(map(bundle.events, OVER)) or ended)
+    target.failed_start = _failed_start(bundle)
+    target.alive = not (
+        bundle.observed("host_stopped") or any(map(bundle.events, OVER)) or ended or target.failed_start
+    )
     return target
+
+
+def _failed_start(bundle: Bundle) -> bool:
+    """Whether an exception ended the start: the process is gone, and only its log and its surroundings are left."""
+    if bundle.observed("ready_reached") or bundle.events("server_log.stats"):
+        return False
+    for event in bundle.events("server_log.exception"):
+        if not event.fields.get("type"):
+            continue  # cut off: it may as well be the stack of a process that hangs
+        if _FAILED_START.match(str(event.fields.get("message"))):
+            return True
+        functions = {frame[0] for frame in event.fields.get("frames", ())}
+        if functions & STARTING or (str(event.fields["type"]).endswith(("ImportError", "ModuleNotFoundError"))):
+            return True
+    return False

@@ -46,6 +46,10 @@ _TRACING = lazy(
     r"(?:core|engine|worker|api|llm|vllm|sglang|"
     r"dynamo|async_llm|model|gpu_|kv_|loggers)[\w.:]{0,120}: "
 )
+# What a program that runs a server puts before each of its lines (logging, loguru): time, name, level, stream.
+_WRAPPED = lazy(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})? (?:(?:-|\|) [\w.\-]{1,60} {1,4}){1,3}(?:-|\|) "
+)
 _ENDINGS = lazy(
     r"(?:Killed|Aborted|Illegal instruction|Segmentation fault|Bus error)(?: \(core dumped\))?\s*$|usage: \w+ |"
     r"terminate called after throwing|nvcc fatal +:|ptxas fatal"
@@ -108,8 +112,12 @@ def python_line(text: str) -> bool:
         return True
     if _UVICORN.match(bare) or _LOGGER.match(bare) or _TORCH.match(bare) or _WORDS.match(bare) or _ENDINGS.match(bare):
         return True
-    if bare[:2] == "20" and _TRACING.match(bare):
-        return True
+    if bare[:2] == "20":
+        if _TRACING.match(bare):
+            return True
+        if wrapped := _WRAPPED.match(bare):
+            inner = bare[wrapped.end() :]
+            return traceback.is_part(inner) or traceback.is_final(inner)
     if "%" in bare and "/" in bare and ("it]" in bare or "it/s" in bare or "s/it" in bare or "Completed |" in bare):
         return read_bar(bare.split("\r")[0]) is not None
     return False

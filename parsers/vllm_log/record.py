@@ -58,8 +58,10 @@ _GLOG = lazy(
 _LOGGING = lazy(
     r"(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,6})?) (?:-|\|) (?:(?P<name>[\w.\-]{1,80}) - )?"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL|WARN) {0,4}(?:-|\|) "
-    r"(?:(?P<file>[\w./\-]{1,200}\.py):(?P<line>\d{1,6}) - )?(?:(?P<logger>[A-Za-z][\w.]{1,80}): )?"
+    r"(?:(?P<file>[\w./\-]{1,200}\.py):(?P<line>\d{1,6}) - )?"
+    r"(?:(?P<logger>(?![\w.]{1,80}(?:Error|Exception|Interrupt|Exit): )[A-Za-z][\w.]{1,80}): )?"
 )
+_STREAM = lazy(r"(?:stderr|stdout) \| ?")
 # Dynamo's workers print vLLM's and SGLang's records through Rust's tracing format.
 _TRACING = lazy(
     r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z) {1,4}(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR) "
@@ -274,7 +276,10 @@ def _by_prefix(text: str) -> Iterator[Record]:
     if (" - " in text or " | " in text) and (found := _LOGGING.search(text, 0, 4000)):
         yield from _glued(text, found)
         module = found["file"] or found["logger"] or found["name"] or ""
-        yield Record("logging", text[found.end() :], _ALIASES.get(found["level"], found["level"]), module,
+        message = text[found.end() :]
+        if "|" in message[:12] and (stream := _STREAM.match(message)):
+            message = message[stream.end() :]
+        yield Record("logging", message, _ALIASES.get(found["level"], found["level"]), module,
                      int(found["line"] or 0), found["when"].replace("T", " "))  # fmt: skip
         return
     if text[:1] in "TDIWEC":

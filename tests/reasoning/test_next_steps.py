@@ -55,3 +55,27 @@ def test_what_to_switch_on_is_marked(tmp_path: Path) -> None:
 def test_a_dead_process_is_not_asked(tmp_path: Path) -> None:
     now = "\n".join(step.command for step in steps(tmp_path, DEATH) if step.when == "now")
     assert "py-spy" not in now and "/metrics" not in now and "dmesg" in now
+
+
+FAILED_START = """(APIServer pid=100) INFO 03-14 02:10:00 [api_server.py:10] vLLM API server version 0.12.0
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/engine/core_client.py", line 93, in make_async_mp_client
+    return AsyncMPClient(*client_args)
+  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/engine/utils.py", line 964, in wait_for_engine_startup
+    raise RuntimeError(
+RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+"""
+
+
+def test_of_a_failed_start_only_what_is_left_is_asked_for(tmp_path: Path) -> None:
+    wanted = steps(tmp_path, FAILED_START)
+    commands = "\n".join(step.command for step in wanted)
+    assert "first line on" in wanted[0].collect and "collect-env" in commands
+    assert not any(word in commands for word in ("py-spy", "/metrics", "corepipe", "watchdog"))
+
+
+def test_a_traceback_behind_a_wrappers_own_prefix_is_one(tmp_path: Path) -> None:
+    wrapped = "".join(f"2025-06-27 12:57:51,690 - __main__ - INFO - {line}\n" for line in FAILED_START.splitlines()[1:])
+    piped = "".join(f"2024-03-20 19:18:27 | ERROR | stderr | {line}\n" for line in FAILED_START.splitlines()[1:])
+    for text in (wrapped, piped):
+        assert "first line on" in steps(tmp_path, text)[0].collect
