@@ -24,7 +24,8 @@ STARTING = frozenset({
     "from_engine_args", "from_vllm_config", "make_async_mp_client", "create_engine_config", "create_model_config",
     "build_async_engine_client", "launch_core_engines", "wait_for_engine_startup", "wait_for_ready", "load_model",
     "load_weights", "initialize_model", "_initialize_kv_caches", "determine_available_memory", "init_device",
-    "prepare_server_args", "init_model_worker", "launch_subprocesses", "_launch_subprocesses",
+    "prepare_server_args", "init_model_worker", "launch_subprocesses", "_launch_subprocesses", "_init_executor",
+    "_init_engine", "init_worker", "initialize_from_config", "capture_model", "compile_or_warm_up_model",
 })  # fmt: skip
 _FAILED_START = re.compile(r"^(?:Engine (?:core initialization failed|process failed to start)|WorkerProc initial)")
 
