@@ -173,6 +173,13 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     if faults:
         return "candidates", f"Not clear; the best fit is: {faults[0].rule.title} (low confidence)."
     kind, event = found.trouble[0]
+    failed = bundle.sightings.get("symptom:engine-init-failed")
+    if failed is not None and failed.kept and not bundle.observed("ready_reached"):
+        span = failed.kept[0].span
+        return "unknown", (
+            f"The server did not start ({span.source}:{span.first_line}), and what was read does not say why in words "
+            "that a rule knows: the first error stands above that line, or in the part of the log that is not here."
+        )
     return "unknown", (
         f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
         f"{kind.replace('_', ' ')} ({_at(event)})."

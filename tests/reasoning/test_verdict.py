@@ -36,3 +36,14 @@ def test_an_orderly_end_without_anything_before_it_is_no_health(tmp_path: Path) 
         "waiting for worker exit count=2\n"
     )
     assert _verdict(tmp_path, "server.log", text)[0] == "unknown"
+
+
+def test_of_a_start_that_nothing_explains_the_sentence_says_where_to_look(tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/x/vllm/v1/engine/utils.py", line 964, in wait_for_engine_startup\n'
+        "    raise RuntimeError(\n"
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    )
+    verdict, sentence = _verdict(tmp_path, "server.log", text)
+    assert verdict == "unknown" and sentence.startswith("The server did not start (server.log:4)")
