@@ -27,7 +27,10 @@ STARTING = frozenset({
     "prepare_server_args", "init_model_worker", "launch_subprocesses", "_launch_subprocesses", "_init_executor",
     "_init_engine", "init_worker", "initialize_from_config", "capture_model", "compile_or_warm_up_model",
 })  # fmt: skip
-_FAILED_START = re.compile(r"^(?:Engine (?:core initialization failed|process failed to start)|WorkerProc initial)")
+_FAILED_START = re.compile(
+    r"^(?:Engine (?:core initialization failed|process failed to start)|WorkerProc initial|"
+    r"\d+ validation errors? for \w*(?:Config|Args)\b)"
+)
 
 
 @dataclass(slots=True)
