@@ -6,6 +6,7 @@ Only the `cuda_core` view of docs/report-format.md is read, so a saved view rend
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -28,6 +29,7 @@ _WAITS = {
     "sleep_poll": "polls, sleeping in between",
     "memory_poll": "polls memory",
 }
+_SCHEDULE = re.compile(r"\b(?:Mainloop(?:Sm\d+)?\w+|Kernel(?:Tma|CpAsync|Ptr|Mixed|Multistage)\w+)")
 _MEMORY = ("global_memory", "shared_memory", "local_memory", "constbank_memory")
 
 
@@ -182,6 +184,8 @@ def _kernel(core: View, kernel: View) -> list[str]:
     lines = _wrapped("  kernel   ", name, 11)
     origin = [_safe(kernel["library"])] if kernel.get("library") else []
     origin += [" ".join(map(str, kernel["dtypes"]))] if kernel.get("dtypes") else []
+    # Template arguments that a long name loses on one line: which main loop and which schedule of CUTLASS it is.
+    origin += [_safe(word) for word in dict.fromkeys(_SCHEDULE.findall(str(kernel.get("name") or "")))][:3]
     about = [
         f"grid {grid} on device {dev}",
         *(["by its name: " + ", ".join(origin)] if origin else []),
