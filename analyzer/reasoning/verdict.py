@@ -81,6 +81,8 @@ TROUBLING = (
     "nccl_silence_after_init",
 )
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
+# What a look at the GPU shows of a working system too.
+RESIDENT = ("cuda_core.kernel", "cuda_gdb.kernel")
 # Parsers of what people wrote or chose to run: it proves no health.
 WORDS = ("handwritten", "terminal", "client_errors")
 # Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults. It must be
@@ -180,9 +182,13 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
             f"The server did not start ({span.source}:{span.first_line}), and what was read does not say why in words "
             "that a rule knows: the first error stands above that line, or in the part of the log that is not here."
         )
+    if all(one in RESIDENT for one, _ in found.trouble):
+        return "unknown", (
+            f"A kernel was resident when the GPU was looked at ({_at(event)}); one look cannot tell work from a hang."
+        )
+    there = "is one sign" if len(found.trouble) == 1 else f"are {len(found.trouble)} signs"
     return "unknown", (
-        f"There are {len(found.trouble)} signs of trouble that no rule explains; the first kind is "
-        f"{kind.replace('_', ' ')} ({_at(event)})."
+        f"There {there} of trouble that no rule explains; the first is of the kind {kind.replace('_', ' ')} ({_at(event)})."
     )
 
 
