@@ -188,7 +188,8 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
         )
     there = "is one sign" if len(found.trouble) == 1 else f"are {len(found.trouble)} signs"
     return "unknown", (
-        f"There {there} of trouble that no rule explains; the first is of the kind {kind.replace('_', ' ')} ({_at(event)})."
+        f"There {there} of trouble that no rule explains; the first is of the kind {kind.replace('_', ' ')} "
+        f"({_at(event)})."
     )
 
 
