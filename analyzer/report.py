@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from analyzer.document import Document, field
 
 SCHEMA_VERSION = "1.0"
 
@@ -19,11 +19,7 @@ QUOTE_LIMIT = 800
 QUOTES_PER_HYPOTHESIS = 12
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Quote(_Document):
+class Quote(Document):
     """One record of the input. `line` is None in a binary artifact; `offset` is in bytes."""
 
     artifact: str
@@ -33,7 +29,7 @@ class Quote(_Document):
     text: str = ""
 
 
-class Evidence(_Document):
+class Evidence(Document):
     """A clause that was seen, with the record that shows it. `source` is None for a justified absence."""
 
     clause: str
@@ -44,7 +40,7 @@ class Evidence(_Document):
     count: int = 1
 
 
-class Missing(_Document):
+class Missing(Document):
     """A clause that could not be checked, and how to make it checkable."""
 
     clause: str
@@ -54,7 +50,7 @@ class Missing(_Document):
     would: Literal["settle", "raise", "lower"]
 
 
-class Moment(_Document):
+class Moment(Document):
     """An instant or an interval. `time` is RFC 3339 with its zone, or None; `as_written` is the reading itself."""
 
     time: str | None = None
@@ -66,14 +62,14 @@ class Moment(_Document):
     what: str = ""
 
 
-class RivalNote(_Document):
+class RivalNote(Document):
     """Another cause that looks alike, and what would separate the two."""
 
     cause: str
     tell_apart: str
 
 
-class RemedyNote(_Document):
+class RemedyNote(Document):
     """What to do, and whether its effect shows in the input."""
 
     do: str
@@ -85,7 +81,7 @@ class RemedyNote(_Document):
     source: str = ""
 
 
-class SourceNote(_Document):
+class SourceNote(Document):
     """Where the rule's knowledge comes from."""
 
     url: str
@@ -94,7 +90,7 @@ class SourceNote(_Document):
     checked: str
 
 
-class Hypothesis(_Document):
+class Hypothesis(Document):
     """One cause argued for by one rule."""
 
     rank: int
@@ -106,7 +102,7 @@ class Hypothesis(_Document):
     impact: Literal["service-down", "degraded", "risk", "info"]
     confidence: Confidence
     score: float
-    completeness: float = Field(ge=0, le=1)
+    completeness: float = field(ge=0, le=1)
     ruled_out: bool = False
     why_here: str = ""
     evidence_for: list[Evidence] = []
@@ -119,7 +115,7 @@ class Hypothesis(_Document):
     sources: list[SourceNote] = []
 
 
-class NextStep(_Document):
+class NextStep(Document):
     """What to collect next, ordered by how well it separates the leading hypotheses."""
 
     collect: str
@@ -130,7 +126,7 @@ class NextStep(_Document):
     """`next time`: not collected now but switched on, so that the evidence exists when it happens again."""
 
 
-class FactValue(_Document):
+class FactValue(Document):
     """A fact about machine or software with where it was read; `conflicts` are other values seen."""
 
     value: str
@@ -138,7 +134,7 @@ class FactValue(_Document):
     conflicts: list[str] = []
 
 
-class Clock(_Document):
+class Clock(Document):
     """One clock of the input and how it was aligned with the others."""
 
     domain: str
@@ -148,7 +144,7 @@ class Clock(_Document):
     assumptions: list[str] = []
 
 
-class TimelineEvent(_Document):
+class TimelineEvent(Document):
     """One telling event."""
 
     time: str | None = None
@@ -166,7 +162,7 @@ class TimelineEvent(_Document):
     edge: Literal["begin", "end", "mark"] | None = None
 
 
-class Coverage(_Document):
+class Coverage(Document):
     """From when to when one source could have shown something, and what it cannot say."""
 
     artifact: str
@@ -177,7 +173,7 @@ class Coverage(_Document):
     says: str = ""
 
 
-class Timeline(_Document):
+class Timeline(Document):
     """The telling events of all sources on one axis."""
 
     first: str | None = None
@@ -191,14 +187,14 @@ class Timeline(_Document):
     events: list[TimelineEvent] = []
 
 
-class Note(_Document):
+class Note(Document):
     """Something about how an artifact was read."""
 
     tag: str
     text: str
 
 
-class Artifact(_Document):
+class Artifact(Document):
     """One source that was read. `recognised_share` is the share of its non-blank lines that its parser knows."""
 
     path: str
@@ -206,14 +202,14 @@ class Artifact(_Document):
     kind: str
     bytes: int
     lines: int
-    recognised_share: float = Field(ge=0, le=1)
+    recognised_share: float = field(ge=0, le=1)
     first: str | None = None
     last: str | None = None
     complete: bool
     notes: list[Note] = []
 
 
-class Unexplained(_Document):
+class Unexplained(Document):
     """A WARNING or ERROR template that no hypothesis explains."""
 
     template: str
@@ -222,7 +218,7 @@ class Unexplained(_Document):
     first: Quote
 
 
-class TroubleNote(_Document):
+class TroubleNote(Document):
     """What could not be read and why."""
 
     source: str
@@ -232,7 +228,7 @@ class TroubleNote(_Document):
     offset: int = 0
 
 
-class SymptomNote(_Document):
+class SymptomNote(Document):
     """A symptom that was seen: to be explained, never evidence for one cause over another."""
 
     symptom: str
@@ -241,7 +237,7 @@ class SymptomNote(_Document):
     first: Quote
 
 
-class Tool(_Document):
+class Tool(Document):
     """What made the report."""
 
     name: str = "stuckwarp"
@@ -249,7 +245,7 @@ class Tool(_Document):
     rulebook: str
 
 
-class Report(_Document):
+class Report(Document):
     """The whole answer."""
 
     schema_version: str = SCHEMA_VERSION

@@ -18,7 +18,7 @@ def command(name: str) -> int:
     elif name == "rule":
         from analyzer.reasoning.rule import Rule
 
-        schema = Rule.model_json_schema(by_alias=True)
+        schema = Rule.model_json_schema()
     else:
         note = {
             "type": "object",

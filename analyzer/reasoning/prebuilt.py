@@ -24,9 +24,8 @@ NAME = "rulebook.json"
 def freeze(rulebook: Rulebook) -> str:
     """The rulebook as JSON text."""
     literals: dict[str, list[str]] = {}
-    for pattern in {
-        clause.pattern for rule in rulebook.rules.values() for clause in rule.clauses if clause.pattern
-    } | set(rulebook.vocabulary.get("symptoms", {}).values()):
+    patterns = {clause.pattern for rule in rulebook.rules.values() for clause in rule.clauses if clause.pattern}
+    for pattern in sorted(patterns | set(rulebook.vocabulary.get("symptoms", {}).values())):
         try:
             literals[pattern] = [one.decode() for one in required_literals(pattern)]
         except NoLiteral:
@@ -105,19 +104,16 @@ def _rule(data: dict[str, Any]) -> Rule:
     data["checked"] = date.fromisoformat(data["checked"])
     for side in ("for_", "against"):
         if side in data:
-            data[side] = [
-                Clause.model_construct(**{**one, "strength": Strength(one["strength"])}) for one in data[side]
-            ]
-    for name, model in (("remedy", Remedy), ("rival", Rival)):
-        if name in data:
-            data[name] = [model.model_construct(**one) for one in data[name]]
+            data[side] = [Clause(**{**one, "strength": Strength(one["strength"])}) for one in data[side]]
+    if "remedy" in data:
+        data["remedy"] = [Remedy(**one) for one in data["remedy"]]
+    if "rival" in data:
+        data["rival"] = [Rival(**one) for one in data["rival"]]
     if "source" in data:
         data["source"] = [
-            Source.model_construct(
-                **{**one, "checked": date.fromisoformat(one["checked"])} if one.get("checked") else one
-            )
+            Source(**{**one, "checked": date.fromisoformat(one["checked"])} if one.get("checked") else one)
             for one in data["source"]
         ]
     if "versions" in data:
-        data["versions"] = Versions.model_construct(**data["versions"])
-    return Rule.model_construct(**data)
+        data["versions"] = Versions(**data["versions"])
+    return Rule(**data)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from analyzer.document import Document, TextShape, field
 
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*$", max_length=80)]
+Slug = Annotated[str, TextShape(r"^[a-z0-9]+(?:[.-][a-z0-9]+)*$", max_length=80)]
 Scalar = str | bool | int | float
 Condition = Scalar | list[Scalar]
 """How a field or fact is compared: a string or number = equal; `~…` = regex search; a list = one of; a string that
@@ -41,60 +41,60 @@ class Strength(StrEnum):
         return {"decisive": Strength.STRONG, "strong": Strength.FAIR}.get(self.value, Strength.WEAK)
 
 
-class _Data(BaseModel):
-    # Built when a TOML file is first checked: the shipped rules come prebuilt and checked.
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
-
-
-class Clause(_Data):
+class Clause(Document):
     """One thing that would speak for or against the cause. Exactly one of `pattern`, `event`, `observed`, `fact`,
     `absent` is given."""
 
     id: Slug
     strength: Strength
-    says: str = Field(min_length=4, description="The statement in words, as the report prints it.")
-    pattern: str | None = Field(None, description="A regular expression (regex package), searched in one record.")
-    event: str | None = Field(None, description="An event kind of the vocabulary, compared by `where`.")
-    observed: str | None = Field(None, description="An observation of the vocabulary, compared by `where`.")
-    fact: str | None = Field(None, description="A fact's name, compared by `where.value`, or merely known.")
-    absent: str | None = Field(
-        None,
+    says: str = field(min_length=4, description="The statement in words, as the report prints it.")
+    pattern: str | None = field(
+        default=None, description="A regular expression (regex package), searched in one record."
+    )
+    event: str | None = field(default=None, description="An event kind of the vocabulary, compared by `where`.")
+    observed: str | None = field(default=None, description="An observation of the vocabulary, compared by `where`.")
+    fact: str | None = field(default=None, description="A fact's name, compared by `where.value`, or merely known.")
+    absent: str | None = field(
+        default=None,
         description="An event kind or observation that should not be there; counts only "
         "where a source that would show it was read to its end.",
     )
     where: dict[str, Condition] = {}
-    sources: list[str] = Field(
-        [],
-        alias="in",
+    sources: list[str] = field(
+        default=[],
+        written="in",
         description="Artifact kinds a pattern is searched in; "
         "empty = every kind of text. Prose (`notes`) is always searched, one strength lower.",
     )
-    count: int = Field(1, ge=1, description="How many times it must be seen.")
-    after: Slug | None = Field(None, description="Only if it comes after this other clause of the rule.")
-    before: Slug | None = Field(None, description="Only if it comes before this other clause of the rule.")
-    group: str | None = Field(None, description="Clauses of one group restate one fact: the strongest counts, once.")
-    context: bool = Field(False, description="What it shows is the setting, not an event: never the first event.")
-    sample: str | list[str] = Field([], description="Lines that the pattern must match (lint).")
-    rejects: list[str] = Field([], description="Near lines that the pattern must not match (lint).")
-    collect: str | None = Field(None, description="How to get it when it is not there: a command or a file.")
+    count: int = field(default=1, ge=1, description="How many times it must be seen.")
+    after: Slug | None = field(default=None, description="Only if it comes after this other clause of the rule.")
+    before: Slug | None = field(default=None, description="Only if it comes before this other clause of the rule.")
+    group: str | None = field(
+        default=None, description="Clauses of one group restate one fact: the strongest counts, once."
+    )
+    context: bool = field(
+        default=False, description="What it shows is the setting, not an event: never the first event."
+    )
+    sample: str | list[str] = field(default=[], description="Lines that the pattern must match (lint).")
+    rejects: list[str] = field(default=[], description="Near lines that the pattern must not match (lint).")
+    collect: str | None = field(default=None, description="How to get it when it is not there: a command or a file.")
 
-    @model_validator(mode="before")
     @classmethod
-    def _one_source_as_list(cls, data: object) -> object:
+    def prepared(cls, data: object) -> object:
+        """One source as a list."""
         if isinstance(data, dict) and isinstance(data.get("in"), str):
             data = {**data, "in": [data["in"]]}
         return data
 
-    @model_validator(mode="after")
-    def _one_test(self) -> Self:
+    def validate_fields(self) -> None:
+        """One test; a pattern has a sample."""
         given = [name for name in ("pattern", "event", "observed", "fact", "absent") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
                 f"clause {self.id!r} needs exactly one of pattern, event, observed, fact, absent; has {given or 'none'}"
             )
-        if self.pattern is not None and not self.samples:
+        if self.pattern is not None and not self.sample:
             raise ValueError(f"clause {self.id!r} has a pattern without a sample line that it matches")
-        return self
 
     @property
     def samples(self) -> list[str]:
@@ -102,13 +102,13 @@ class Clause(_Data):
         return [self.sample] if isinstance(self.sample, str) else list(self.sample)
 
 
-class Remedy(_Data):
+class Remedy(Document):
     """What to do, how to see that it took effect, and how well that is founded."""
 
     do: str
     verify: str
-    verified_by: dict[Literal["for", "against", "fact"], str] = Field(
-        {}, description="A clause (by id) or `name=value` fact whose presence shows that it took effect."
+    verified_by: dict[Literal["for", "against", "fact"], str] = field(
+        default={}, description="A clause (by id) or `name=value` fact whose presence shows that it took effect."
     )
     grade: Literal["fixed-in", "maintainer", "reporter-observed", "inferred"]
     evidence: str = ""
@@ -116,30 +116,30 @@ class Remedy(_Data):
     source: str = ""
 
 
-class Rival(_Data):
+class Rival(Document):
     """Another cause that looks alike, and what would tell the two apart."""
 
     cause: Slug
     tell_apart: str
 
 
-class Source(_Data):
+class Source(Document):
     """Where the rule's knowledge comes from; each was looked up on `checked` (the rule's date when not given)."""
 
     url: str
     title: str = ""
-    status: str = Field(description="open | merged | closed | fixed-in X | page")
+    status: str = field(description="open | merged | closed | fixed-in X | page")
     checked: date | None = None
 
 
-class Versions(_Data):
+class Versions(Document):
     """Versions as the sources state them: `flashinfer >= 0.6.7, < 0.6.7.post2`."""
 
     affected: str = ""
     fixed_in: str = ""
 
 
-class Rule(_Data):
+class Rule(Document):
     """One rule file."""
 
     id: Slug
@@ -150,36 +150,37 @@ class Rule(_Data):
     impact: Literal["service-down", "degraded", "risk", "info"]
     status: Literal["draft", "tested", "stable"]
     checked: date
-    about: str = Field("", description="What happens, in two or three sentences for a person on call.")
-    floor: bool = Field(
-        False,
+    about: str = field(default="", description="What happens, in two or three sentences for a person on call.")
+    floor: bool = field(
+        default=False,
         description="'This happened, the cause is not shown': at most medium, yields to any "
         "specific hypothesis that explains the same symptoms.",
     )
-    harmless: bool = Field(False, description="Not a fault: goes with the verdict healthy.")
+    harmless: bool = field(default=False, description="Not a fault: goes with the verdict healthy.")
     ceiling: Literal["low", "medium", "high"] = "high"
-    needs: list[str] = Field(
-        [],
+    needs: list[str] = field(
+        default=[],
         description="Each entry `a|b`: at least one of these `for` clauses "
         "must be seen, or the rule does not speak at all.",
     )
-    consequence_of: list[Slug] = Field(
-        [], description="Causes that, when they came first, explain what this rule sees."
+    consequence_of: list[Slug] = field(
+        default=[], description="Causes that, when they came first, explain what this rule sees."
     )
-    symptoms: list[str] = Field([], description="Symptoms (vocabulary) that this cause explains.")
-    applies: dict[str, Condition] = Field(
-        {}, description="Environment gates: satisfied, violated (ruled out) or unknown (lowers completeness)."
+    symptoms: list[str] = field(default=[], description="Symptoms (vocabulary) that this cause explains.")
+    applies: dict[str, Condition] = field(
+        default={}, description="Environment gates: satisfied, violated (ruled out) or unknown (lowers completeness)."
     )
     versions: Versions = Versions()
-    for_: list[Clause] = Field(alias="for", min_length=1)
+    for_: list[Clause] = field(written="for", min_length=1)
     against: list[Clause] = []
     remedy: list[Remedy] = []
     rival: list[Rival] = []
     source: list[Source] = []
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        ids = [clause.id for clause in self.clauses]
+    def validate_fields(self) -> None:
+        """What refers to a clause names one of this rule."""
+        clauses = [*self.for_, *self.against]
+        ids = [clause.id for clause in clauses]
         doubled = sorted({one for one in ids if ids.count(one) > 1})
         if doubled:
             raise ValueError(f"clause ids used twice: {', '.join(doubled)}")
@@ -188,7 +189,7 @@ class Rule(_Data):
             for one in need.split("|"):
                 if one.strip() not in known:
                     raise ValueError(f"needs names {one.strip()!r}, which is no `for` clause of this rule")
-        for clause in self.clauses:
+        for clause in clauses:
             for other in (clause.after, clause.before):
                 if other is not None and other not in ids:
                     raise ValueError(f"clause {clause.id!r} refers to {other!r}, which is no clause of this rule")
@@ -196,7 +197,6 @@ class Rule(_Data):
             for where, target in remedy.verified_by.items():
                 if where != "fact" and target not in ids:
                     raise ValueError(f"verified_by names {target!r}, which is no clause of this rule")
-        return self
 
     @property
     def clauses(self) -> list[Clause]:
