@@ -30,12 +30,13 @@ class Cost:
 
 
 def measured(command: Sequence[str], environment: Mapping[str, str] | None = None, limit: float = 3600.0) -> Cost:
-    """Run a command to its end (it is killed after `limit` seconds)."""
+    """Run a command to its end (it is killed after `limit` seconds). The interpreter itself imports the checkout; an
+    installed command what was installed with it."""
     with tempfile.TemporaryFile() as out:
         begin = time.monotonic()
         process = subprocess.Popen(
             command, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**os.environ, **({"PYTHONPATH": str(ROOT)} if command[0] == sys.executable else {}), **(environment or {})},
         )  # fmt: skip
         timer = threading.Timer(limit, process.kill)
         timer.start()

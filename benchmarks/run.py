@@ -1,15 +1,18 @@
 # ruff: noqa: E501 (records and table rows as they are written)
-"""Speed and memory, against ripgrep: `python benchmarks/run.py [--short] [--only P1,P3] [--scratch FOLDER]`.
+"""Speed and memory, against ripgrep: `python benchmarks/run.py [--quick] [--only P1,P3] [--scratch FOLDER]`.
 
 Makes its data (deterministic), runs each goal in pairs, prints one table of ratios and removes the data. P1, P2 and P4
 compare the CPU of the whole process tree of `stuckwarp analyze` with `rg -c -f` and all rule patterns that ripgrep's
 syntax admits, on the same file; both with ripgrep's own Unicode classes (as the patterns are meant) and with
-`--no-unicode` (the cheaper one). `--short` only checks that every benchmark works; its numbers mean nothing.
+`--no-unicode` (the cheaper one). `--quick` only checks that every benchmark works; its numbers mean nothing.
+`--installed` measures the command of an installed wheel in place of the checkout, whose rules are not prebuilt. `--mib` makes the logs of P1 and P2
+smaller where an hour is too long: the ratios hardly change.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import os
 import platform
@@ -19,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -37,7 +41,19 @@ class Run:
     scratch: Path
     short: bool
     count: int
+    mib: int = 1024
+    installed: str | None = None
     rows: list[tuple[str, str, str, str, bool]] = field(default_factory=list)
+
+    @property
+    def python(self) -> str:
+        """The interpreter of what is measured."""
+        return str(Path(self.installed).parent / "python") if self.installed else sys.executable
+
+    @property
+    def stuckwarp(self) -> tuple[str, ...]:
+        """The command that is measured."""
+        return (self.installed,) if self.installed else STUCKWARP
 
     def size(self, mib: int) -> int:
         """Bytes of a log that the goal wants to have `mib` MiB."""
@@ -68,7 +84,7 @@ class Run:
 
     def analyze(self, log: Path, engine: str = "", out: str = "report.json") -> Callable[[], Cost]:
         """The whole product on `log`."""
-        command = [*STUCKWARP, "analyze", "--format", "json", "-o", str(self.scratch / out), str(log)]
+        command = [*self.stuckwarp, "analyze", "--format", "json", "-o", str(self.scratch / out), str(log)]
         return lambda: measured(command, {"STUCKWARP_SCANNER": engine})
 
     def add(self, name: str, what: str, result: str, goal: str, met: bool) -> None:
@@ -95,13 +111,13 @@ def _admitted(pattern: str) -> bool:
 
 def p1(run: Run) -> None:
     """The main job on a healthy log."""
-    run.against("P1", "1 GB, 0.01 % signal", run.log(run.size(1024), 0.0001), 1.0)
+    run.against("P1", f"{run.mib} MiB, 0.01 % signal", run.log(run.size(run.mib), 0.0001), 1.0)
 
 
 def p2(run: Run) -> None:
     """Many signal lines, and a crash loop."""
-    run.against("P2", "1 GB, 1 % signal", run.log(run.size(1024), 0.01), 1.5)
-    run.against("P2", "1 GB, 20 % signal", run.log(run.size(1024), 0.2), 2.5)
+    run.against("P2", f"{run.mib} MiB, 1 % signal", run.log(run.size(run.mib), 0.01), 1.5)
+    run.against("P2", f"{run.mib} MiB, 20 % signal", run.log(run.size(run.mib), 0.2), 2.5)
 
 
 def p3(run: Run) -> None:
@@ -116,7 +132,8 @@ def p3(run: Run) -> None:
 
 def p4(run: Run) -> None:
     """Without hyperscan, and with nothing native."""
-    run.against("P4", "200 MiB, ahocorasick", run.log(run.size(200), 0.0001), 2.0, "ahocorasick")
+    size = min(200, run.mib)
+    run.against("P4", f"{size} MiB, ahocorasick", run.log(run.size(size), 0.0001), 2.0, "ahocorasick")
     run.against("P4", "20 MiB, pure Python", run.log(run.size(20), 0.0001), 60.0, "find", 1)
 
 
@@ -159,8 +176,7 @@ def p7(run: Run) -> None:
     """Start-up."""
     paste = run.scratch / "paste.txt"
     paste.write_bytes(run.log(run.size(20), 0.01).read_bytes()[:20_000])
-    installed = shutil.which("stuckwarp")
-    command = [installed] if installed else list(STUCKWARP)
+    command = run.stuckwarp
     for what, arguments, goal in (
         ("triage of 20 KB", ["triage", str(paste)], 0.3),
         ("--help", ["--help"], 0.15),
@@ -172,13 +188,40 @@ def p7(run: Run) -> None:
             max(run.count, 3 if run.short else 9),
         )
         cpu = sorted(one.cpu for one in ours)
-        how = "installed" if installed else "checkout, rules not prebuilt"
+        how = "installed" if run.installed else "checkout, rules not prebuilt"
         run.add("P7", f"{what} ({how})", f"{told(cpu, ' s')}, {told(ratios)} x python", f"<= {goal} s", cpu[len(cpu) // 2] <= goal)
 
 
 def p8(run: Run) -> None:
-    """GPU core dumps have a benchmark of their own."""
-    print("P8  see benchmarks/cuda_core_scale.py", flush=True)
+    """GPU core dumps of many sections, and sparse ones."""
+    from benchmarks import cuda_core_scale
+
+    rounds = [cuda_core_scale.scale(run.short) for _ in range(run.count)]
+    seconds = [one["120k"][0] for one in rounds]
+    peak = max(one["120k"][1] for one in rounds)
+    run.add("P8", f"core dump of {rounds[0]['120k'][2]} sections", f"{told(seconds, ' s')}, {peak:.0f} MiB", "<= 3 s, 300 MiB",
+            sorted(seconds)[len(seconds) // 2] <= 3 and peak <= 300)  # fmt: skip
+    ratios = [one["50GB"][0] / one["1GB"][0] for one in rounds]
+    run.add("P8", "50 GB sparse to 1 GB, same tables", told(ratios), "<= 1.2", sorted(ratios)[len(ratios) // 2] <= 1.2)
+
+
+def rules(run: Run) -> None:
+    """What more rules cost: 20 against 120 of the shipped ones."""
+    log = run.log(run.size(200), 0.0001)
+    code = (
+        "import sys; from analyzer.analyze import analyze; from analyzer.reasoning.rulebook import Rulebook, load; b = load(); "
+        "names = sorted(b.rules, key=hash_of)[:int(sys.argv[1])]; analyze([sys.argv[2]], "
+        "Rulebook({n: b.rules[n] for n in names}, b.causes, b.vocabulary, b.digest, literals=b.literals))"
+    )
+    code = "import zlib; hash_of = lambda n: zlib.crc32(n.encode()); " + code
+    ratios, many, few = pairs(
+        lambda: measured([run.python, "-c", code, "120", str(log)]),
+        lambda: measured([run.python, "-c", code, "20", str(log)]),
+        run.count,
+    )
+    if any(one.code for one in many + few):
+        raise SystemExit("rules: a run failed")
+    run.add("rules", "120 rules to 20, 200 MiB", told(ratios), "<= 1.15", sorted(ratios)[len(ratios) // 2] <= 1.15)
 
 
 def p9(run: Run) -> None:
@@ -191,8 +234,8 @@ def p9(run: Run) -> None:
     )
     turn = iter(range(1000))
     ratios, _, _ = pairs(
-        lambda: measured([*STUCKWARP, "batch", str(folder), "-o", str(run.scratch / f"out{next(turn)}")]),
-        lambda: measured([sys.executable, "-c", loop, str(folder)]),
+        lambda: measured([*run.stuckwarp, "batch", str(folder), "-o", str(run.scratch / f"out{next(turn)}")]),
+        lambda: measured([run.python, "-c", loop, str(folder)]),
         run.count,
     )
     reports = len(list((run.scratch / "out0" / "reports").glob("*.json")))
@@ -200,27 +243,39 @@ def p9(run: Run) -> None:
             sorted(ratios)[len(ratios) // 2] <= 1.5 and reports > 0)  # fmt: skip
 
 
-EVERY = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9}
+def _libraries() -> str:
+    found = []
+    for name in ("hyperscan", "ahocorasick-rs", "regex", "pydantic", "isal"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    return ", ".join(found)
+
+
+EVERY = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "RULES": rules}
 
 
 def main() -> int:
     """Run what was asked for; 0 = everything ran (whether or not goals were met)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--short", action="store_true", help="small data, one pair: only to see that it works")
+    parser.add_argument("--quick", "--short", dest="short", action="store_true", help="small data, one pair: only to see that it works")
     parser.add_argument("--only", default="", help="P1,P3 …")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--scratch", type=Path, default=None, help="folder for the data (12 GB for all)")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the logs of P1 and P2")
+    parser.add_argument("--installed", default=None, help="the command of an installed wheel")
     options = parser.parse_args()
     wanted = [one for one in options.only.upper().split(",") if one] or list(EVERY)
     with tempfile.TemporaryDirectory(prefix="stuckwarp-bench-", dir=options.scratch) as folder:
-        run = Run(Path(folder), options.short, 1 if options.short else options.pairs)
+        run = Run(Path(folder), options.short, 1 if options.short else options.pairs, options.mib, options.installed)
         version = subprocess.run(["rg", "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
-        print(f"{version}; Python {platform.python_version()}; {os.cpu_count()} CPUs; load {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"{version}; Python {platform.python_version()}; {_libraries()}; {os.cpu_count()} CPUs; load {os.getloadavg()[0]:.1f}", flush=True)
         for name in wanted:
             EVERY[name](run)
     print("\n| id | what | measured | goal | met |\n|---|---|---|---|---|")
     for row in run.rows:
         print(f"| {' | '.join(row[:4])} | {'yes' if row[4] else 'no'} |")
+    if run.short:
+        print("a quick run: small data, one pair; it shows only that every benchmark works")
     print(f"load at the end: {os.getloadavg()[0]:.1f}")
     return 0
 

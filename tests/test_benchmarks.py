@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.skipif(shutil.which("rg") is None, reason="the benchmarks compare with ripgrep")
 def test_the_short_run_prints_its_table(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--short", "--only", "P1,P5,P9",
+        [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--only", "P1,P5,P9",
          "--scratch", str(tmp_path)],
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
