@@ -21,9 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "parsers" / "cuda_core")]
 
 def measure(path: str) -> int:
     """In a process of its own: seconds of the best of nine readings, and the peak of memory, on standard output."""
-    from parsers.cuda_core.reader import CudaCoreParser
-
-    parser = CudaCoreParser()
+    from parsers.cuda_core import PARSER as parser
 
     seconds = []
     for _ in range(9):

@@ -215,8 +215,8 @@ def rules(run: Run) -> None:
     )
     code = "import zlib; hash_of = lambda n: zlib.crc32(n.encode()); " + code
     ratios, many, few = pairs(
-        lambda: measured([run.python, "-c", code, "120", str(log)]),
-        lambda: measured([run.python, "-c", code, "20", str(log)]),
+        lambda: measured([run.python, "-P", "-c", code, "120", str(log)]),
+        lambda: measured([run.python, "-P", "-c", code, "20", str(log)]),
         run.count,
     )
     if any(one.code for one in many + few):
@@ -235,7 +235,7 @@ def p9(run: Run) -> None:
     turn = iter(range(1000))
     ratios, _, _ = pairs(
         lambda: measured([*run.stuckwarp, "batch", str(folder), "-o", str(run.scratch / f"out{next(turn)}")]),
-        lambda: measured([run.python, "-c", loop, str(folder)]),
+        lambda: measured([run.python, "-P", "-c", loop, str(folder)]),
         run.count,
     )
     reports = len(list((run.scratch / "out0" / "reports").glob("*.json")))

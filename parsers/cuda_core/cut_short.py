@@ -10,7 +10,7 @@ import io
 import struct
 from typing import BinaryIO
 
-from parsers.cuda_core.elf_index import EM_CUDA
+from parsers.cuda_core.header import EM_CUDA
 
 SCAN_BYTES = 256 << 20
 _WINDOW = 4 << 20

@@ -11,7 +11,8 @@ import struct
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from parsers.cuda_core.elf_index import EM_CUDA, Section, SectionIndex
+from parsers.cuda_core.elf_index import Section, SectionIndex
+from parsers.cuda_core.header import EM_CUDA
 
 MAX_IMAGE_SECTIONS = 300_000
 MAX_SYMBOL_BYTES = 48 << 20

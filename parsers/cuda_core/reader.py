@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 from parsers.contract import Trouble
 from parsers.cuda_core.cut_short import names_in
 from parsers.cuda_core.dump import Device, Dump, Fault, Grid, Warp, fault_name
-from parsers.cuda_core.elf_index import DumpUnreadable, looks_like_dump
+from parsers.cuda_core.elf_index import DumpUnreadable
+from parsers.cuda_core.header import looks_like_dump
 from parsers.cuda_core.names import library_of, readable
 from parsers.cuda_core.summary import (
     counted,
@@ -29,52 +30,43 @@ from parsers.stamp import ClockKind, Stamp
 MOST_EVENTS = 200
 
 
-class CudaCoreParser:
-    """GPU core dumps (`cuda-gdb`'s format), read on any machine: no driver, no GPU, no debugger."""
+def read_dump(file: BinaryIO, source: str) -> Iterator[Event | Trouble]:
+    """Events: dump, devices, resident kernels, exceptions, traps, or `no_grid`; facts of the machine."""
+    try:
+        dump = Dump(file)
+    except DumpUnreadable as problem:
+        if looks_like_dump(_head(file)):
+            yield from _cut_short(file, source, problem)
+        yield Trouble(source, problem.tag, problem.text)
+        return
+    except (OSError, MemoryError) as problem:
+        yield Trouble(source, "unreadable", f"the dump could not be read: {problem}")
+        return
+    yield from _Telling(dump, source).events()
+    for note in dump.notes.items:
+        yield Trouble(source, note.tag, note.text, offset=note.offset)
 
-    name: ClassVar[str] = "cuda_core"
-    kind: ClassVar[str] = "cuda_core"
 
-    def sniff_bytes(self, head: bytes) -> float:
-        """By content alone: dumps are called `core.cuda.*`, `*.nvcudmp` or anything else."""
-        return looks_like_dump(head)
-
-    def read_binary(self, file: BinaryIO, source: str) -> Iterator[Event | Trouble]:
-        """Events: dump, devices, resident kernels, exceptions, traps, or `no_grid`; facts of the machine."""
-        try:
-            dump = Dump(file)
-        except DumpUnreadable as problem:
-            if looks_like_dump(_head(file)):
-                yield from _cut_short(file, source, problem)
-            yield Trouble(source, problem.tag, problem.text)
-            return
-        except (OSError, MemoryError) as problem:
-            yield Trouble(source, "unreadable", f"the dump could not be read: {problem}")
-            return
-        yield from _Telling(dump, source).events()
-        for note in dump.notes.items:
-            yield Trouble(source, note.tag, note.text, offset=note.offset)
-
-    def inspect_binary(self, file: BinaryIO, source: str) -> dict[str, Any]:
-        """The view of `parsers.cuda_core.summary` with `complete` and `notes` beside it."""
-        try:
-            dump = Dump(file)
-        except DumpUnreadable as problem:
-            view = empty_view()
-            notes = [{"tag": problem.tag, "text": problem.text}]
-            if looks_like_dump(_head(file)):
-                view["named"] = names_in(file)
-                if view["named"]:
-                    notes.append({"tag": problem.tag, "text": "kernels named in the module images that are left"})
-            return {**view, "complete": False, "notes": notes}
-        except (OSError, MemoryError) as problem:
-            notes = [{"tag": "unreadable", "text": f"the dump could not be read: {problem}"}]
-            return {**empty_view(), "complete": False, "notes": notes}
-        return {
-            **summarise(dump),
-            "complete": not dump.notes.damaged,
-            "notes": [{"tag": note.tag, "text": note.text} for note in dump.notes.items],
-        }
+def inspect_dump(file: BinaryIO, source: str) -> dict[str, Any]:
+    """The view of `parsers.cuda_core.summary` with `complete` and `notes` beside it."""
+    try:
+        dump = Dump(file)
+    except DumpUnreadable as problem:
+        view = empty_view()
+        notes = [{"tag": problem.tag, "text": problem.text}]
+        if looks_like_dump(_head(file)):
+            view["named"] = names_in(file)
+            if view["named"]:
+                notes.append({"tag": problem.tag, "text": "kernels named in the module images that are left"})
+        return {**view, "complete": False, "notes": notes}
+    except (OSError, MemoryError) as problem:
+        notes = [{"tag": "unreadable", "text": f"the dump could not be read: {problem}"}]
+        return {**empty_view(), "complete": False, "notes": notes}
+    return {
+        **summarise(dump),
+        "complete": not dump.notes.damaged,
+        "notes": [{"tag": note.tag, "text": note.text} for note in dump.notes.items],
+    }
 
 
 def _head(file: BinaryIO) -> bytes:
