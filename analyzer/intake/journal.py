@@ -26,6 +26,13 @@ _PREFIX = lazy(
     r"(?:([\w.-]{1,80}) )?([\w./@:()-]{1,80}?)(?:\[(\d{1,10})\])?: ?")
 
 
+def _entry(line: str) -> Any:
+    """The front of a journal's line. Behind seconds since boot a program must show its pid (`journalctl -o
+    short-monotonic` does): `[ 36.07] usb 1-1: …` is the kernel's own line."""
+    found = _PREFIX.match(line)
+    return None if found is None or (found[3] is None and line.lstrip().startswith("[")) else found
+
+
 def is_host_writer(writer: str) -> bool:
     """Whether what this program writes to a journal is about the host, not a server's log."""
     return writer in HOST_WRITERS or writer.startswith(("systemd", "kernel"))
@@ -39,7 +46,7 @@ def _reading(front: str) -> Stamp | None:
 
 def _strip_for(writers: frozenset[str]) -> Any:
     def strip(text: str) -> Unwrapped | None:
-        found = _PREFIX.match(text)
+        found = _entry(text)
         if found is None or found[2] not in writers:
             return None
         return Unwrapped(text[found.end():], _reading(text[:found.end()]), found[1], stream=f"{found[2]}[{found[3]}]")
@@ -57,7 +64,7 @@ def journal_of(lines: list[str]) -> Transport | None:
         return Transport("journal export", lambda text: None, fold=Export)
     written: dict[str, list[str]] = {}
     for line in lines:
-        found = _PREFIX.match(line)
+        found = _entry(line)
         if found is not None and not is_host_writer(found[2]) and len(mine := written.setdefault(found[2], [])) < 40:
             mine.append(line[found.end():])
     if not written:

@@ -294,7 +294,7 @@ class NvrmReader:
 
 
 def _after_nvrm(message: str) -> str:
-    return message.partition("NVRM:")[2].strip()
+    return (message.partition("NVRM:")[2] or message.partition("NVRM ")[2]).strip()
 
 
 def _speaks_of_module(message: str, record: Record) -> bool:

@@ -77,7 +77,7 @@ _DOCKER_T = lazy(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (?
 _INNER = lazy(r"\[\s{0,8}(\d{1,9}\.\d{6})\] ?")
 
 BARE = lazy(
-    r"\s{0,40}(?:NVRM: |nvidia-nvswitch\d+: |nvidia-(?:modeset|nvlink|uvm|nvswitch"
+    r"\s{0,40}(?:NVRM: |NVRM _?[a-z]+[A-Z_]\w{2,60}: |nvidia-nvswitch\d+: |nvidia-(?:modeset|nvlink|uvm|nvswitch"
     r"|peermem)\b|nvidia \w{4,8}:\w\w:\w\w\.\w: "
     r"|pcieport \w{4,8}:\w\w:\w\w\.\w: |nouveau \w{4,8}:|mlx5_core \w{4}:|EDAC \w|mce: "
     r"|DMAR: |AMD-Vi: |Lustre(?:Error)?: "

@@ -22,7 +22,7 @@ FAILURES = (
     (lazy(r"Failed to initialize NVML: "), "init"),
     (lazy(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"), "init"),
     (lazy(r"NVIDIA-SMI couldn't find libnvidia-ml\.so library"), "init"),
-    (lazy(r"Unable to determine the device handle for (?:GPU|gpu)"), "lost"),
+    (lazy(r"Unable to determine the device handle for (?:GPU|gpu)(?!.{0,60}requires reset)"), "lost"),
     (lazy(r"(?:GPU|Unable to) .{0,80}GPU is lost\.", re.IGNORECASE), "lost"),
     (lazy(r"GPU is lost|Reboot the system to recover this GPU", re.IGNORECASE), "lost"),
     (lazy(r"GPU requires reset|.{0,40}GPU reset required", re.IGNORECASE), "lost"),
