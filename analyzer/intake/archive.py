@@ -14,7 +14,10 @@ from analyzer.intake.budget import MIB, Budget
 from analyzer.intake.sources import Peek, Readable, Source, printable
 from parsers.contract import Trouble
 
-BLOCK = 256 * 1024
+BLOCK = 128 * 1024
+OUT = 512 * 1024
+"""Bytes that go into and come out of a decoder at a time. What stays in the CPU's cache decodes faster: isal takes
+0.17 s for 200 MiB so, and 0.40 s by 4 MiB at a time."""
 
 
 class Decoder(Protocol):
@@ -46,7 +49,7 @@ class _GzipDecoder:
     def unused_data(self) -> bytes:
         return cast(bytes, self._inner.unused_data)
 
-    def decompress(self, data: bytes, max_length: int = 4 * MIB, /) -> bytes:
+    def decompress(self, data: bytes, max_length: int = OUT, /) -> bytes:
         return cast(bytes, self._inner.decompress(self._inner.unconsumed_tail + data, max_length))
 
     @property
@@ -80,20 +83,29 @@ class Inflating:
         self._input = b""
         self._read_in = self._out = 0
         self._buffer = b""
+        self._at = 0
         self._ended = False
         self._members = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes (all when negative); b"" at the end."""
+        """`size` bytes (all when negative), fewer only at the end."""
         if size < 0:
             parts = []
             while block := self.read(MIB):
                 parts.append(block)
             return b"".join(parts)
-        while not self._buffer and not self._ended:
-            self._buffer = self._more()
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return taken
+        parts: list[bytes] = []
+        while size:
+            if self._at == len(self._buffer):
+                if self._ended:
+                    break
+                self._buffer, self._at = self._more(), 0
+                continue
+            piece = self._buffer[self._at : self._at + size]
+            self._at += len(piece)
+            size -= len(piece)
+            parts.append(piece)
+        return b"".join(parts)
 
     def _fault(self, tag: str, text: str) -> bytes:
         self._ended = True
@@ -113,7 +125,7 @@ class Inflating:
                     return b""
                 return self._fault("truncated", f"the compressed stream ends early; {self._out} bytes came out of it")
         try:
-            out = self._decoder.decompress(self._input, 4 * MIB)
+            out = self._decoder.decompress(self._input, OUT)
         except MemoryError:
             return self._fault("limit", "the stream asks for more memory than the limit allows")
         except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError) as problem:
