@@ -13,7 +13,6 @@ from __future__ import annotations
 import io
 import json
 import pickle
-import pickletools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, ClassVar
@@ -63,6 +62,8 @@ class _PlainUnpickler(pickle.Unpickler):
 
 def check_pickle(data: bytes) -> None:
     """Raises `PickleRefusedError` unless every opcode builds plain data within the limits."""
+    import pickletools  # loads much, and few sources are pickles
+
     count = 0
     try:
         for opcode, argument, at in pickletools.genops(data):

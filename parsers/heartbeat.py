@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 from typing import Any, ClassVar
 
 from parsers.contract import Line, Trouble
@@ -89,6 +88,8 @@ class Heartbeat:
         if sum(count for _, count in shapes.most_common(3)) < 0.8 * len(found):
             return 0.0
         steps = [b[0].value - a[0].value for a, b in pairwise(found)]
+        from statistics import median  # loads much, and few texts come this far
+
         pace = median(steps)
         even = sum(abs(step - pace) <= max(0.5 * pace, 1.0) for step in steps)
         return 0.6 if 0 < pace <= SLOWEST and even >= 0.8 * len(steps) else 0.0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import bz2
 import lzma
-import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from analyzer.intake.budget import MIB, Budget
 from analyzer.intake.sources import Peek, Readable, Source, printable
 from parsers.contract import Trouble
+
+if TYPE_CHECKING:
+    import zipfile  # this and tarfile load much: only where there is such an archive
 
 BLOCK = 128 * 1024
 OUT = 512 * 1024
@@ -90,10 +91,7 @@ class Inflating:
     def read(self, size: int = -1, /) -> bytes:
         """`size` bytes (all when negative), fewer only at the end."""
         if size < 0:
-            parts = []
-            while block := self.read(MIB):
-                parts.append(block)
-            return b"".join(parts)
+            return b"".join(iter(lambda: self.read(MIB), b""))
         parts: list[bytes] = []
         while size:
             if self._at == len(self._buffer):
@@ -211,6 +209,8 @@ def _is_tar(head: bytes) -> bool:
 def _members_of_tar(
     source: Source, stream: Readable, budget: Budget, troubles: list[Trouble], depth: int
 ) -> Iterator[Source]:
+    import tarfile
+
     seen = 0
     try:
         with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", bufsize=64 * 1024) as tar:
@@ -254,6 +254,8 @@ class _Guarded:
         self._name, self._file, self._troubles, self._ended = name, file, troubles, False
 
     def read(self, size: int = -1, /) -> bytes:
+        import tarfile
+
         if self._ended:
             return b""
         try:
@@ -265,6 +267,8 @@ class _Guarded:
 
 
 def _members_of_zip(source: Source, budget: Budget, troubles: list[Trouble], depth: int) -> Iterator[Source]:
+    import zipfile
+
     file = source.spool(budget)
     try:
         archive = zipfile.ZipFile(file)
@@ -304,6 +308,8 @@ class _ZipMember:
         self._out = 0
 
     def read(self, size: int = -1, /) -> bytes:
+        import zipfile
+
         limit = self._budget.ratio * max(self._member.compress_size, 1)
         if self._out > self._budget.ratio_from and self._out > limit:
             return b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,6 +159,8 @@ def _with(book: Rulebook, folders: list[str], digest: Any, strict: bool) -> Rule
 
 
 def _take_causes(book: Rulebook, path: Path) -> None:
+    import tomllib
+
     try:
         entries = _toml(path)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
@@ -173,6 +174,8 @@ def _take_causes(book: Rulebook, path: Path) -> None:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    import tomllib
+
     with path.open("rb") as file:
         return tomllib.load(file)
 
@@ -211,6 +214,8 @@ def _take(
 
 def read_rule(content: bytes, path: Path) -> Rule:
     """One rule file. Raises RuleFault with every fault of the file at once."""
+    import tomllib
+
     from pydantic import ValidationError
 
     try:

@@ -7,7 +7,6 @@ refused. Names differ between driver branches; the table lists the spellings of 
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 
 from parsers.contract import Line, Trouble
@@ -254,7 +253,9 @@ def read_xml(lines: Sequence[Line], source: str) -> Iterator[Found]:
                 continue
             if token["attributes"].endswith("/"):
                 continue
-            value = html.unescape(token["text"]).strip()
+            from html import unescape
+
+            value = unescape(token["text"]).strip()
             if len(stack) < MAX_DEPTH:
                 stack.append(tag)
             if value:
