@@ -164,12 +164,17 @@ def p6(run: Run) -> None:
     except ImportError:
         unpack = "import gzip as g"
     code = f"{unpack}; f = g.open({str(packed)!r}); any(not f.read(1 << 20) for _ in iter(int, 1))"
-    over = []
+    costs: list[tuple[float, float, float]] = []
     for _ in range(run.count):
-        plain, gz, alone = run.analyze(log)(), run.analyze(packed)(), measured([sys.executable, "-c", code])
-        over.append((gz.cpu - plain.cpu) / alone.cpu if alone.cpu else 0.0)
+        plain, gz, alone = run.analyze(log)(), run.analyze(packed)(), measured([run.python, "-P", "-c", code])
+        costs.append((plain.cpu, gz.cpu, alone.cpu))
+    # The difference of two long runs is smaller than a busy machine's noise, and noise only adds: least against least.
+    plain_least, gz_least, alone_least = (min(column) for column in zip(*costs, strict=True))
+    over = (gz_least - plain_least) / alone_least if alone_least else 0.0
+    each = told([(gz - plain) / alone for plain, gz, alone in costs if alone])
     name = unpack.split()[1]
-    run.add("P6", f".gz beyond plain, in decompressions ({name})", told(over), "<= 1.2", sorted(over)[len(over) // 2] <= 1.2)
+    run.add("P6", f".gz beyond plain, in decompressions ({name})", f"{over:.2f} by the least of each; pairs {each}", "<= 1.2",
+            over <= 1.2)  # fmt: skip
 
 
 def p7(run: Run) -> None:
