@@ -20,6 +20,7 @@ SHOWN_BY: dict[str, tuple[str, ...]] = {
     "flat_counter": ("metrics",),
     "moving_counter": ("metrics",),
     "zero_throughput_running": ("server_log",),
+    "queue_stands": ("server_log",),
     "slow_but_moving": ("server_log",),
     "serving_progress": ("server_log", "metrics"),
     "open_phase": ("server_log",),

@@ -67,6 +67,7 @@ TROUBLE = (
 TROUBLING = (
     "flat_counter",
     "zero_throughput_running",
+    "queue_stands",
     "slow_but_moving",
     "open_phase",
     "open_bar",

@@ -47,3 +47,20 @@ def test_of_a_start_that_nothing_explains_the_sentence_says_where_to_look(tmp_pa
     )
     verdict, sentence = _verdict(tmp_path, "server.log", text)
     assert verdict == "unknown" and sentence.startswith("The server did not start (server.log:4)")
+
+
+def _stats(second: int, running: int, waiting: int, prompt: float, generation: float) -> str:
+    return (
+        f"(APIServer pid=1) INFO 04-28 22:54:{second:02d} [loggers.py:257] Engine 000: Avg prompt throughput: {prompt} "
+        f"tokens/s, Avg generation throughput: {generation} tokens/s, Running: {running} reqs, Waiting: {waiting} "
+        "reqs, GPU KV cache usage: 76.5%, Prefix cache hit rate: 92.0%\n"
+    )
+
+
+def test_a_queue_that_nobody_serves_is_not_well(tmp_path: Path) -> None:
+    stands = "".join(_stats(at, 1, 14, 0.0, 25.4) for at in (10, 20, 30))
+    assert _verdict(tmp_path, "server.log", stands)[0] == "unknown"
+    under_load = "".join(_stats(at, 256, 90, 0.0, 4200.0) for at in (10, 20, 30))
+    assert _verdict(tmp_path, "server.log", under_load)[0] == "healthy"
+    served = "".join(_stats(at, 1, waiting, 0.0, 25.4) for at, waiting in ((10, 14), (20, 13), (30, 12)))
+    assert _verdict(tmp_path, "server.log", served)[0] == "healthy"

@@ -54,8 +54,9 @@ def _scrapes(bundle: Bundle) -> Iterator[Observation]:
         for name in PREEMPTIONS:
             evicted = after.get(name, 0.0) - before.get(name, 0.0)
             if name in before and evicted > 0 and (moved or running > 0):
-                yield Observation("moving_counter", [_line_of(two, name), _line_of(one, name)],
-                                  {"counter": name, "delta": evicted})
+                yield Observation(
+                    "moving_counter", [_line_of(two, name), _line_of(one, name)], {"counter": name, "delta": evicted}
+                )
         if moved:
             name = max(moved, key=lambda n: moved[n])
             yield Observation("moving_counter", [two, one], {"counter": name, "delta": moved[name]})
@@ -110,12 +111,22 @@ def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Obs
         ]
         if not answered:
             yield Observation("zero_throughput_running", [last], {"running": _number(last, "running")})
+    end = stats[-2:]  # lines that say the same are thinned out to the first and the last
+    shrinks = len(end) == 2 and _number(end[1], "waiting") < _number(end[0], "waiting")
+    if len(end) == 2 and not shrinks and all(_queue_stands(e) for e in end):
+        yield Observation("queue_stands", [last, end[0]], {n: _number(last, n) for n in ("waiting", "running")})
     busy = [e for e in stats if _number(e, "running") > 0]
     slow = [e for e in busy if 0 < _number(e, "generation_tps") < SLOW]
     if len(slow) >= 2 and len(slow) >= 0.8 * len(busy):
         yield Observation(
             "slow_but_moving", [slow[-1], slow[0]], {"generation_tps": _number(slow[-1], "generation_tps")}
         )
+
+
+def _queue_stands(stats: Event) -> bool:
+    """Several times more requests wait than run, and no prompt was read: the queue is not served."""
+    waiting = _number(stats, "waiting")
+    return waiting >= 5 and waiting >= 4 * _number(stats, "running") and _number(stats, "prompt_tps") == 0
 
 
 def _waits(bundle: Bundle) -> Iterator[Observation]:
