@@ -253,7 +253,10 @@ def transports_of(head: str) -> tuple[Transport, ...]:
     every = [line for line in head.split("\n") if line.strip()][:-1] or head.split("\n")[:1]
     lines = every[:SAMPLE]
     stack: list[Transport] = []
-    for _ in range(DEPTH):
+    if (indent := _indentation(lines)) is not None:
+        stack.append(indent)
+        lines = [one.text for one in map(indent.strip, lines) if one is not None]
+    for _ in range(DEPTH - len(stack)):
         for transport in TRANSPORTS:
             if transport in stack:
                 continue
@@ -276,6 +279,22 @@ def _journal(lines: list[str]) -> Transport | None:
     from analyzer.intake.journal import journal_of
 
     return journal_of(lines)
+
+
+def _indentation(lines: list[str]) -> Transport | None:
+    """The same blanks before every line: a code block by indentation, a block of YAML, a quoted message."""
+    if len(lines) < 2 or not lines[0][:1].isspace():
+        return None
+    depth = min(len(line) - len(line.lstrip(" \t")) for line in lines)
+    blanks = lines[0][:depth]
+    if depth < 2 or not all(line.startswith(blanks) for line in lines):
+        return None
+    from analyzer.intake.recognise import text_parser
+
+    before, after = text_parser("\n".join(lines)), text_parser("\n".join(line[depth:] for line in lines))
+    if after is None or after.kind == "notes" or (before is not None and before.kind != "notes"):
+        return None  # what reads as it stands, stacks and traces above all, keeps its shape
+    return Transport("indentation", lambda text: Unwrapped(text[depth:]) if text.startswith(blanks) else None)
 
 
 def _constant_prefix(lines: list[str]) -> Transport | None:
