@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from analyzer.intake.transport import Unwrapped, epoch, instant, payload
+from analyzer.intake.collector import payload
+from analyzer.intake.transport import Unwrapped, epoch, instant
 from parsers.contract import Line
 from parsers.pattern import lazy
 
@@ -21,13 +22,19 @@ LARGEST = 32 << 20
 _STARTS = (lazy(r'"values"\s{0,20}:\s{0,20}\['),
            lazy(r'"(?:events|results|entries|hits|logs)"\s{0,20}:\s{0,20}\['))
 _HINT = lazy(r'"(?:textPayload|jsonPayload|ingestionTime|logStreamName|eventId|resultType|stream|values|@message'
-                   r'|labels|line)"')
+                   r'|labels|line|message|_source|_raw|LogEntry|LogMessage|body)"')
 
 
 def is_export(head: str) -> bool:
     """Whether a text may be such a document, by its first characters."""
     start = head.lstrip("\ufeff \t\r\n")[:1]
     return start in ("[", "{") and _HINT.search(head[:65536]) is not None
+
+
+def is_document(head: str) -> bool:
+    """Whether it is one document, not a record a line: then a line may be as long as the document."""
+    text = head.lstrip("\ufeff \t\r\n")
+    return is_export(head) and not (text.startswith("{") and "\n{" in text)
 
 
 def lines_in(physical: list[Line]) -> list[Line] | None:

@@ -25,6 +25,11 @@ _PREFIX = lazy(
     r"|\d{10}\.\d{6}|\[ {0,8}\d{1,9}\.\d{6}\]) "
     r"(?:([\w.-]{1,80}) )?([\w./@:()-]{1,80}?)(?:\[(\d{1,10})\])?: ?")
 
+_OWN_FRONT = lazy(
+    r"(?:<\d{1,3}>)?(?:(?:kern|user|daemon|syslog|local\d) {0,8}:\w{3,6} {0,8}: ?)?"
+    r"(?:\[(?: {0,8}\d{1,9}\.\d{6}|\w{3} \w{3} {1,2}\d{1,2} \d\d:|\w{3} {1,2}\d{1,2} \d{4} \d\d:)"
+    r"|\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d |\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}|\d{1,3},\d{1,12},\d{1,15},)")
+
 
 def _entry(line: str) -> Any:
     """The front of a journal's line. Behind seconds since boot a program must show its pid (`journalctl -o
@@ -71,9 +76,12 @@ def journal_of(lines: list[str]) -> Transport | None:
         return None
     from analyzer.intake.recognise import text_parsers
 
-    parsers = [one for one in text_parsers() if one.kind not in ("kernel_log", "fabric")]
+    # The host's own messages stand in a journal without a front. One that has a front was written by another program
+    # into its own output (`dmesg -w` in a container): there the journal is only the transport.
+    parsers = text_parsers()
     chosen = frozenset(writer for writer, payloads in written.items()
-                       if any(one.claims(text) for text in payloads for one in parsers))
+                       if any(one.claims(text) for text in payloads for one in parsers
+                              if one.kind not in ("kernel_log", "fabric") or _OWN_FRONT.match(text)))
     return Transport("journal", _strip_for(chosen)) if chosen else None
 
 

@@ -56,15 +56,17 @@ class Pairs:
         return self.kept
 
 
-def physical(block: Block, budget: Budget) -> Iterator[Line]:
-    """Every line of a block as it stands: decoded, colours and line end taken off."""
+def physical(block: Block, budget: Budget, kept: int | None = None) -> Iterator[Line]:
+    """Every line of a block as it stands: decoded, colours and line end taken off. `kept` = characters of a line that
+    are kept, where that is not the budget's limit."""
+    kept = budget.line_kept if kept is None else kept
     offset, number = block.offset, block.first_line
     pieces = block.data.split(b"\n")
     if pieces and not pieces[-1]:
         pieces.pop()
     for raw in pieces:
         end = offset + len(raw)
-        yield Line(number, offset, end, clip(decode(without_ansi(raw)), budget.line_kept).removesuffix("\r"))
+        yield Line(number, offset, end, clip(decode(without_ansi(raw)), kept).removesuffix("\r"))
         offset, number = end + 1, number + 1
 
 

@@ -171,11 +171,13 @@ def label(text: str) -> str | None:
 def _ungutter(pasted: Pasted, lines: list[Line]) -> None:
     """Line numbers of an editor, `cat -n`, `grep -n`: rising from line to line on (nearly) every line."""
     full = [line for line in lines if line.text.strip()]
-    if len(full) < 5 or not all(line.text.lstrip()[0].isdecimal() for line in full[:5:2]):
+    if len(full) < 3 or not all(line.text.lstrip()[0].isdecimal() for line in full[:5:2]):
         return
     found = [_GUTTER.match(line.text) for line in full]
     numbers = [int(one[1]) for one in found if one is not None]
     if len(numbers) < 0.95 * len(full) or any(a >= b for a, b in pairwise(numbers)):
+        return
+    if len(full) < 5 and numbers != list(range(1, len(full) + 1)):
         return
     marked = all(one is None or not one[0].strip().isdecimal() or one[0].endswith("\t") for one in found)
     if not marked and numbers[-1] - numbers[0] != len(numbers) - 1 + (len(full) - len(numbers)):

@@ -20,7 +20,7 @@ from analyzer.intake.scan import Scanner, scanner_for
 from analyzer.intake.sections import Layout, cut, layout_of
 from analyzer.intake.skim import Skim
 from analyzer.intake.sources import HEAD, Peek, Source
-from analyzer.intake.text import Block, blocks, decode, without_ansi
+from analyzer.intake.text import LONGEST_CARRY, Block, blocks, decode, encoding_of, without_ansi
 from analyzer.intake.transport import transports_of
 from analyzer.intake.user_text import shielded
 from analyzer.reasoning.patterns import PROSE, Sightseer
@@ -87,8 +87,6 @@ def read_source(source: Source, sightseer: Sightseer, budget: Budget) -> list[Re
 
 
 def _opaque(head: bytes) -> bool:
-    from analyzer.intake.text import encoding_of
-
     if encoding_of(head) is not None:
         return False
     sample = head[:4096].replace(b"\0", b"")  # blocks of NUL are what a crash leaves in a log
@@ -126,7 +124,10 @@ def guarded(start: Callable[[], Iterator[Event | Trouble]], source: str, parser:
 
 def _read_text(source: Source, head: bytes, sightseer: Sightseer, budget: Budget) -> list[Read]:
     troubles: list[Trouble] = list(source.truncated)
-    stream = blocks(source.name, source.stream, head, budget, troubles)
+    # A document of a log store is often one line, whatever its size.
+    document = exports.is_document(head.decode(encoding_of(head) or "utf-8", "ignore"))
+    longest = exports.LARGEST if document else LONGEST_CARRY
+    stream = blocks(source.name, source.stream, head, budget, troubles, longest)
     first = next(stream)
     layout = layout_of(first.data)
     whole_stream = chain([first], stream)
@@ -153,9 +154,17 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
             gathered.append(block)
             size += len(block.data)
         if not gathered[-1].last or size > limit:
+            if exports.is_document(sample):
+                fault = f"a log store's document of more than {limit >> 20} MiB: read line by line, not by its entries"
+                return [_noted(_read_long(name, chain(gathered, stream), sample, sightseer, budget), "limit", fault)]
             return [_read_long(name, chain(gathered, stream), sample, sightseer, budget)]
         first = Block(b"".join(block.data for block in gathered), first.offset, first.first_line, last=True)
     return _read_short(name, first, sightseer, budget)
+
+
+def _noted(read: Read, tag: str, text: str) -> Read:
+    read.troubles.append(Trouble(read.path, tag, text))
+    return read
 
 
 def _read_sections(
@@ -199,7 +208,8 @@ def _read_sections(
 
 
 def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -> list[Read]:
-    grouped = arrange(name, list(physical(block, budget)), budget)
+    export = exports.is_document(decode(without_ansi(block.data[:HEAD])))
+    grouped = arrange(name, list(physical(block, budget, len(block.data) if export else None)), budget)
     total = sum(len(part.lines) for part in grouped)
     reads: list[Read] = []
     for part in grouped:

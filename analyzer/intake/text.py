@@ -75,8 +75,30 @@ class _Transcoded:
         return text.encode("utf-8", "backslashreplace") if text or not block else self.read(size)
 
 
-def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: list[Trouble]) -> Iterator[Block]:
-    """The source as blocks of about 1 MiB that end at a newline. `head` = its first bytes, already looked at."""
+def _overlong(data: bytes, kept: int) -> tuple[int, int]:
+    """(lines of `data` longer than `kept` bytes, offset of the first): one look for each `kept` bytes."""
+    count, first, at = 0, -1, 0
+    while len(data) - at > kept:
+        end = data.rfind(b"\n", at, at + kept + 1)
+        if end < 0:
+            count, first = count + 1, at if first < 0 else first
+            end = data.find(b"\n", at + kept)
+            if end < 0:
+                break
+        at = end + 1
+    return count, first
+
+
+def blocks(
+    name: str,
+    stream: Readable,
+    head: bytes,
+    budget: Budget,
+    troubles: list[Trouble],
+    longest: int = LONGEST_CARRY,
+) -> Iterator[Block]:
+    """The source as blocks of about 1 MiB that end at a newline. `head` = its first bytes, already looked at;
+    `longest` = bytes of one line that are read."""
     encoding = encoding_of(head)
     if encoding is not None:
         stream = _Transcoded(stream, encoding)
@@ -85,7 +107,8 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
         )
     carry = b""
     offset, line = 0, 1
-    dropped = 0
+    dropped = clipped = 0
+    clipped_at = 0
     while True:
         chunk = stream.read(CHUNK)
         if not chunk:
@@ -95,7 +118,7 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             carry += chunk
-            if len(carry) > LONGEST_CARRY:
+            if len(carry) > longest:
                 # A line without end: keep its two ends, count the rest.
                 keep = budget.line_kept
                 if not dropped:
@@ -103,7 +126,7 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
                         Trouble(
                             name,
                             "limit",
-                            f"line {line} is longer than {LONGEST_CARRY} bytes: its middle was left out",
+                            f"line {line} is longer than {longest} bytes: its middle was left out",
                             line,
                             offset,
                         )
@@ -119,9 +142,19 @@ def blocks(name: str, stream: Readable, head: bytes, budget: Budget, troubles: l
         data = carry + chunk[:cut]
         carry = chunk[cut:]
         if data:
+            count, first = _overlong(data, budget.line_kept) if longest == LONGEST_CARRY else (0, -1)
+            if count:
+                clipped += count
+                clipped_at = clipped_at or line + data.count(b"\n", 0, first)
             yield Block(data, offset, line)
         offset += len(data)
         line += data.count(b"\n")
+    if not dropped and longest == LONGEST_CARRY and len(carry) > budget.line_kept:
+        clipped, clipped_at = clipped + 1, clipped_at or line
+    if clipped:
+        # No more than a note: what fills a line of a log so is a prompt or a dump of a configuration.
+        text = f"{clipped} lines are longer than {budget.line_kept} bytes: their middles were not looked at"
+        troubles.append(Trouble(name, "skipped", text, clipped_at))
     yield Block(carry, offset, line, last=True)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from parsers.contract import Line
 from parsers.pattern import lazy
@@ -88,63 +88,10 @@ def instant(written: object) -> Stamp | None:
         return epoch(written.get("seconds"))
     if isinstance(written, bool) or not isinstance(written, str | int | float):
         return None
+    if isinstance(written, float) and 1e9 <= written < 1e10:  # fluent-bit's `date`
+        return Stamp(repr(written), ClockKind.UTC, written, 1e-6)
     text = str(int(written)) if isinstance(written, float) and abs(written) < 1e19 else str(written)
     return rfc3339(text.replace(" ", "T", 1)) or rfc3339(text.replace(" ", "T", 1) + "Z") or epoch(text)
-
-
-def payload(record: dict[str, Any]) -> Unwrapped | None:
-    """The log line inside one JSON record of a collector or log store, or None when it is not one.
-
-    Docker's json-file and fluent-bit (`log`), Loki (`line`), CloudWatch (`message` beside `ingestionTime`,
-    `logStreamName` or `eventId`; Insights' `@message`), Google Cloud (`textPayload`, `jsonPayload.message`), a journal
-    (`MESSAGE`). A server's own JSON logging (`levelname`) is no transport.
-    """
-    def word(*names: str) -> Any:
-        return next((record[name] for name in names if record.get(name) is not None), None)
-
-    if "levelname" in record:
-        return None
-    kubernetes = record.get("kubernetes")
-    pod = kubernetes.get("pod_name") if isinstance(kubernetes, dict) else None
-    if isinstance(record.get("log"), str) and ("stream" in record or "time" in record or pod or "@timestamp" in record):
-        log: str = record["log"]
-        stream = str(record.get("stream", ""))
-        partial = not log.endswith("\n") and not pod and "time" in record
-        return Unwrapped(log.rstrip("\n"), instant(word("time", "@timestamp", "date")), pod, partial, stream)
-    if "MESSAGE" in record and ("__REALTIME_TIMESTAMP" in record or "_BOOT_ID" in record):
-        from analyzer.intake.journal import from_entry
-
-        return from_entry(record)
-    inner = record.get("jsonPayload")
-    inside = [inner.get(key) for key in ("message", "log", "msg")] if isinstance(inner, dict) else []
-    for text in (record.get("textPayload"), *inside):
-        if isinstance(text, str):
-            return Unwrapped(text.rstrip("\n"), instant(word("timestamp", "receiveTimestamp")), _google_host(record))
-    line = record.get("line")
-    if isinstance(line, str) and ("timestamp" in record or "labels" in record or "ts" in record):
-        return Unwrapped(line.rstrip("\n"), instant(word("timestamp", "ts", "date")), _label_host(record.get("labels")))
-    message = word("message", "@message")
-    if isinstance(message, str) and (_CLOUDWATCH & record.keys() or (pod and "@timestamp" in record)
-                                     or set(record) == {"timestamp", "message"}):
-        host = word("logStreamName", "@logStream") or pod
-        return Unwrapped(message.rstrip("\n"), instant(word("timestamp", "@timestamp")), str(host) if host else None)
-    return None
-
-
-_CLOUDWATCH = frozenset({"ingestionTime", "logStreamName", "eventId", "@message", "@ptr", "@logStream"})
-_HOSTS = ("pod", "pod_name", "instance", "instance_id", "host", "hostname", "node_name")
-
-
-def _google_host(record: dict[str, Any]) -> str | None:
-    resource = record.get("resource")
-    labels = resource.get("labels") if isinstance(resource, dict) else None
-    return _label_host(labels)
-
-
-def _label_host(labels: Any) -> str | None:
-    if not isinstance(labels, dict):
-        return None
-    return next((str(labels[key]) for key in _HOSTS if labels.get(key)), None)
 
 
 def _json_record(text: str) -> Unwrapped | None:
@@ -154,7 +101,11 @@ def _json_record(text: str) -> Unwrapped | None:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return payload(record) if isinstance(record, dict) else None
+    if not isinstance(record, dict):
+        return None
+    from analyzer.intake.collector import payload
+
+    return payload(record)
 
 
 _CRI = lazy(r"(\S{20,40}) (stdout|stderr) ([FP])(?::[\w.-]{1,20})? ?")

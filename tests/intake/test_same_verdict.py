@@ -107,6 +107,21 @@ TRANSPORTS: dict[str, Callable[[str], bytes]] = {
     "logcli": _each(lambda i, line: f'{_stamp(i)} {{app="vllm", pod="vllm-0"}} {line}'),
     "loki jsonl": _each(lambda i, line: json.dumps({"labels": {"pod": "a"}, "line": line, "timestamp": _stamp(i)})),
     "github actions": _each(lambda i, line: f"build\tRun tests\t{_stamp(i)[:-4]}Z {line}"),
+    "fluent-bit": _each(lambda i, line: json.dumps({"date": 1796040000.5 + i, "log": line})),
+    "fluent-bit CRI": _each(lambda i, line: json.dumps({"time": _stamp(i), "stream": "stderr", "logtag": "F",
+                                                        "log": line})),
+    "vector": _each(lambda i, line: json.dumps({"file": "/var/log/x.log", "host": "n1", "message": line,
+                                                "source_type": "file", "timestamp": _stamp(i)})),
+    "filebeat": _each(lambda i, line: json.dumps({"@timestamp": _stamp(i), "host": {"name": "n1"}, "message": line,
+                                                  "log": {"offset": i}, "agent": {"type": "filebeat"}})),
+    "elasticsearch hits": lambda text: json.dumps({"hits": {"total": {"value": 1}, "hits": [
+        {"_index": "logs", "_id": str(i), "_source": {"@timestamp": _stamp(i), "message": line}}
+        for i, line in enumerate(_lines(text))]}}).encode(),
+    "splunk": _each(lambda i, line: json.dumps({"preview": False, "result": {"_raw": line, "_time": _stamp(i)}})),
+    "opentelemetry": _each(lambda i, line: json.dumps({"timestamp": _stamp(i), "body": line, "attributes": {}})),
+    "azure": _each(lambda i, line: json.dumps({"TimeGenerated": _stamp(i), "ContainerID": "c", "LogEntry": line})),
+    "datadog": _each(lambda i, line: json.dumps({"id": "x", "type": "log", "attributes": {
+        "timestamp": _stamp(i), "message": line, "host": "n1"}})),
     "CRI over kubectl": _each(lambda i, line: f"[pod/a/b] {_stamp(i)} stdout F {line}"),
 }
 
