@@ -191,6 +191,13 @@ DETECTORS: tuple[Detector, ...] = (
         keep.common_host,
     ),
     _row(
+        "host name in a domain",
+        "host",
+        r"(?:(?<=://)|(?<=@)|(?<![\w./@-]))(?P<v>[A-Za-z0-9][A-Za-z0-9-]{0,62}(?:\.[A-Za-z0-9-]{1,63}){1,6}\.[A-Za-z]{2,18})(?![\w-]|\.\w)",
+        ".",
+        keep.no_private_host,
+    ),
+    _row(
         "home folder",
         "user",
         r"(?:/home/|/Users/|[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2}|/export/home/|/data/home/)(?P<v>[^\s/\\'\":,;<>)\]]{1,64})",

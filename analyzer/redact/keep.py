@@ -29,6 +29,25 @@ COMMON_HOSTS = _words("""
     localdomain localhost localhost.localdomain master minio node none null nvidia pod prometheus proxy redis
     runtime self server sglang sha256 systemd tcp true ubuntu unix unknown version vllm worker zmq
 """)
+PUBLIC_DOMAINS = _words("""
+    amd.com anaconda.com anaconda.org apache.org bugs.launchpad.net canonical.com cloudflare.com debian.org docker.com
+    docker.io fedoraproject.org gcr.io ghcr.io github.com github.io githubusercontent.com gitlab.com gnu.org google.com
+    googleapis.com hf.co huggingface.co intel.com k8s.io kernel.org kubernetes.io launchpad.net microsoft.com
+    modelscope.cn nvcr.io nvidia.com openai.com opensuse.org pkg.dev pypa.io pypi.org python.org pythonhosted.org
+    pytorch.org quay.io ray.io readthedocs.io redhat.com sglang.ai slack.com systemd.io ubuntu.com vllm.ai w3.org
+    wandb.ai
+""")
+"""Domains of projects, registries and makers that everyone's logs name."""
+PUBLIC_MAIL = _words("""
+    gmail.com googlemail.com hotmail.com icloud.com live.com outlook.com pm.me proton.me protonmail.com qq.com 163.com
+    126.com yahoo.com yandex.ru gmx.de web.de users.noreply.github.com
+""")
+_GENERIC_DOMAINS = _words("com org edu gov mil")
+_DOMAINS = _GENERIC_DOMAINS | _words("""
+    ac ae ai app ar at au be bg biz br ca cc ch cl cloud cn co cz de dev dk ee es eu fi fr gg gr hk hr hu id ie il in
+    info int io ir is it jp kr lt lu lv me mx my net nl no nz online ph pl pt ro rs ru sa se sg si site sk systems tech th
+    tr tv tw ua uk us vn work xyz za zone
+""")
 _VERSION_BEFORE = re.compile(
     r"(?i:version|driver|firmware|\bfw|vbios|bios|release|cudnn|cublas|cufft|curand|cusolver|cusparse|nvjitlink|nvshmem|cufile|nvtx|nccl|cuda|cupti"
     r"|nvrtc|tensorrt|cutlass|nvidia-[\w-]{2,40}|libnv\w*|cu1\d|\.so|package|wheel|==|>=|<=|~=|!=)[^\n|]{0,24}$|[-_/v~^]$"
@@ -59,9 +78,7 @@ def plain_word(_text: str, found: re.Match[str]) -> bool:
 def not_an_email(_text: str, found: re.Match[str]) -> bool:
     """Symbol versions, units of systemd and file names have an `@` too; addresses of projects are in sources."""
     value = found["v"]
-    return value.rsplit(".", 1)[-1].lower() in _CODE_ENDINGS or value.endswith(
-        ("@example.com", "@example.org", "git@github.com")
-    )
+    return value.rsplit(".", 1)[-1].lower() in _CODE_ENDINGS or value.endswith("git@github.com")
 
 
 def no_digit(_text: str, found: re.Match[str]) -> bool:
@@ -102,6 +119,24 @@ def common_host(_text: str, found: re.Match[str]) -> bool:
         or len(value) < 2
         or (value.split(".")[0] in COMMON_HOSTS and "." in value and value.endswith("localdomain"))
     )
+
+
+def is_public(name: str) -> bool:
+    """Whether a host or domain belongs to a project, registry or maker that everyone's logs name."""
+    labels = name.lower().split(".")
+    return any(".".join(labels[at:]) in PUBLIC_DOMAINS for at in range(len(labels)))
+
+
+def no_private_host(_text: str, found: re.Match[str]) -> bool:
+    """Dotted names that are no host: modules, attributes, files, versions; and hosts that everyone's logs name.
+
+    Under a generic domain three labels make a host; under any other the first label must hold a digit, since
+    `model.layers.id` and `scipy.sparse.io` end in a country too.
+    """
+    first, *_, last = found["v"].lower().split(".")
+    if last not in _DOMAINS or is_public(found["v"]) or any(label.isdigit() for label in found["v"].split(".")):
+        return True  # a label of digits alone is a part of a version
+    return not (last in _GENERIC_DOMAINS or (any(c.isdigit() for c in first) and any(c.isalpha() for c in first)))
 
 
 def common_user(_text: str, found: re.Match[str]) -> bool:

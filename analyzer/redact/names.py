@@ -33,6 +33,8 @@ HOSTS: tuple[re.Pattern[str], ...] = tuple(
         rf"\b(?:ssh|scp|mosh|rsync) (?:-\w+ ){{0,4}}(?:[\w.-]{{1,32}}@)?(?P<v>{_NAME}\d[A-Za-z0-9.-]{{0,60}})(?=[\s:])",
     )
 )
+MAIL_DOMAIN = re.compile(r"(?<![\w.%+-])[\w.%+-]{1,64}@(?P<v>[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,6}\.[A-Za-z]{2,24})(?![\w@])")
+"""The domain of an address is its owner's, and a host's name often ends in it."""
 PODS: tuple[re.Pattern[str], ...] = (re.compile(r"\[pod/(?P<v>[\w.-]{1,253})/"),)
 USERS: tuple[re.Pattern[str], ...] = tuple(
     re.compile(one)
@@ -68,6 +70,10 @@ class Names:
             for shape in HOSTS:
                 for found in shape.finditer(text):
                     self._take(self.hosts, found["v"].strip(".-"), "host")
+            if "@" in text:
+                for found in MAIL_DOMAIN.finditer(text):
+                    if not keep.is_public(found["v"]) and found["v"].lower() not in keep.PUBLIC_MAIL:
+                        self._take(self.hosts, found["v"], "host")
             for shape in PODS:
                 for found in shape.finditer(text):
                     self._take(self.pods, found["v"], "host")

@@ -308,3 +308,30 @@ def test_long_lines_are_redacted_in_linear_time() -> None:
         began = time.process_time()
         redact_text(text)
         assert time.process_time() - began < 4, text[:12]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("rank 3 on gpu-node-17.prod.example.com failed", "rank 3 on host-1 failed"),
+        ("tcp://head.cluster.acme-corp.com:6379 is down", "tcp://host-1:6379 is down"),
+        ("lost r7i1n3.ib0.ice.example.de; gone", "lost host-1; gone"),
+        ("write to jane@acme-corp.com or see mail.acme-corp.com", "write to <email-1> or see host-1"),
+        ("write to bob@example.com", "write to <email-1>"),
+        ("joe@acme-corp.com: proxy acme-corp.com refused", "<email-1>: proxy host-1 refused"),
+    ],
+)
+def test_hosts_in_a_domain(written: str, expected: str) -> None:
+    assert redact_text(written) == expected
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "from vllm.v1.engine.core import x; model.layers.0.id, torch.nn.functional, scipy.sparse.io, self.model.net",
+        "https://huggingface.co/x https://edge.urm.nvidia.com/y https://files.pythonhosted.org/z quay.io/a/b",
+        "torch-2.9.0.dev vllm-0.10.2.dev1 v1.2.3.dev triton.language.math (foo.py:12) docker.io/vllm/vllm-openai:v0.9",
+    ],
+)
+def test_dotted_names_that_are_no_host(written: str) -> None:
+    assert redact_text(written) == written
