@@ -76,6 +76,8 @@ def command(
         raise click.ClickException(f"the list {problem.filename} cannot be read: {problem.strerror}.") from problem
     if not found:
         raise click.ClickException("no bundle was found there. Give a folder of bundles, paths, a glob, or @LIST.")
+    if not any(path.exists() or path.is_symlink() for path in found):
+        raise click.ClickException(f"there is no {found[0]}. Give a folder of bundles, paths, a glob, or @LIST.")
     limits = Limits(time_limit, memory_limit << 20)
     try:
         store = Store(out, tuple(str(Path(folder).resolve()) for folder in rule_folders))
@@ -97,4 +99,4 @@ def command(
         f"Results: {out}/incidents.jsonl, {out}/fleet.sqlite"
     )
     click.echo(render_table(rows, new, format_))
-    return 0
+    return 2 if all(row.broken for row in rows) else 0

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from analyzer.cli.output import colour_wanted, rulebook_of, write
+from analyzer.cli.output import colour_wanted, note, rulebook_of, write
+from parsers.contract import UNREAD
 
 FORMATS = ("text", "json", "jsonl", "chrome", "timesketch")
 
@@ -68,4 +69,8 @@ def command(
     except ValueError as problem:
         raise click.ClickException(str(problem)) from problem
     write(render_timeline(chosen, format_, colour=colour_wanted(output is not None)), output)
-    return 0
+    if not any(one.nonblank for one in analysis.bundle.reads):
+        why = analysis.troubles[0].text if analysis.troubles else "it is empty"
+        note(f"nothing in the input could be read: {why}. Give a folder, an archive or a file that holds something.")
+        return 2
+    return 3 if not whole.events and any(one.tag in UNREAD for one in analysis.troubles) else 0
