@@ -39,6 +39,7 @@ from analyzer.report import (
 )
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, written
+from parsers.contract import UNREAD, Trouble
 from parsers.span import SourceSpan
 
 if TYPE_CHECKING:
@@ -120,11 +121,25 @@ def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[Next
         timeline=story(analysis),
         artifacts=[_artifact(read) for read in bundle.reads],
         unexplained=_unexplained(analysis),
-        troubles=[
-            TroubleNote(source=t.source, tag=t.tag, text=t.text, line=t.line, offset=t.offset)
-            for t in analysis.troubles[:200]
-        ],
+        troubles=_troubles(analysis.troubles),
     )
+
+
+MOST_TROUBLES = 200
+
+
+def _troubles(troubles: list[Trouble]) -> list[TroubleNote]:
+    """The first 200; those beyond are counted, as `limit` when one of them means that something was not read."""
+    notes = [
+        TroubleNote(source=t.source, tag=t.tag, text=t.text, line=t.line, offset=t.offset)
+        for t in troubles[:MOST_TROUBLES]
+    ]
+    left = troubles[MOST_TROUBLES:]
+    if left:
+        tag = "limit" if any(t.tag in UNREAD for t in left) else "skipped"
+        text = f"{len(left)} more notes, of {len({t.source for t in left})} sources, are not listed"
+        notes.append(TroubleNote(source="report", tag=tag, text=text))
+    return notes
 
 
 def hypotheses_of(analysis: Analysis) -> list[Hypothesis]:

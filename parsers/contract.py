@@ -53,6 +53,10 @@ class Trouble:
     offset: int = 0
 
 
+UNREAD = frozenset({"truncated", "corrupt", "limit", "unreadable", "unsupported"})
+"""Tags that mean: some of the source was not read, so that nothing may be concluded from what it does not show."""
+
+
 @runtime_checkable
 class TextParser(Protocol):
     """Reads lines.

@@ -102,10 +102,14 @@ class Scrape:
         return next((self.lines[name] for name in TELLING if name in self.lines), self.first)
 
 
+_ESCAPE = lazy(r"\\(.)")
+_ESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
+
+
 def labels_of(text: str) -> dict[str, str]:
-    """`{a="1",b="x\\"y"}` as a dict; escapes of the format are undone."""
+    """`{a="1",b="x\\"y"}` as a dict; escapes of the format (`\\\\`, `\\"`, `\\n`) are undone, each once."""
     return {
-        found["name"]: found["value"].replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+        found["name"]: _ESCAPE.sub(lambda one: _ESCAPED.get(one[1], one[0]), found["value"])
         for found in LABEL.finditer(text)
     }
 
@@ -118,7 +122,7 @@ class _Reading:
         self.scrape = Scrape()
         self.stamp: Stamp | None = None
         self.bad = 0
-        self.scrapes = 0
+        self.scrapes = self.left_out = self.left_out_from = 0
         self.markup = False
 
     def walk(self, lines: Iterable[Line]) -> Iterator[Scrape | Trouble]:
@@ -154,6 +158,9 @@ class _Reading:
         yield from self._end()
         if last is not None and not self.scrapes and not self.bad:
             yield Trouble(self.source, "unreadable", "no metric sample was found", last.number)
+        if self.left_out:
+            text = f"more than {MAX_SCRAPES} scrapes: {self.left_out} were not read"
+            yield Trouble(self.source, "limit", text, self.left_out_from)
 
     def _bad(self, line: Line, text: str, tag: str) -> Iterator[Trouble]:
         self.bad += 1
@@ -162,10 +169,16 @@ class _Reading:
 
     def _end(self) -> Iterator[Scrape]:
         scrape, self.scrape = self.scrape, Scrape()
-        if scrape.samples and self.scrapes < MAX_SCRAPES:
-            self.scrapes += 1
-            scrape.stamp, self.stamp = self.stamp, None
-            yield scrape
+        if not scrape.samples:
+            return
+        if self.scrapes == MAX_SCRAPES:
+            if not self.left_out and scrape.first is not None:
+                self.left_out_from = scrape.first.number
+            self.left_out += 1
+            return
+        self.scrapes += 1
+        scrape.stamp, self.stamp = self.stamp, None
+        yield scrape
 
     def _comment(self, text: str, line: Line) -> Iterator[Scrape | Trouble]:
         found = COMMENT.match(text)

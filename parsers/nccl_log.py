@@ -21,6 +21,8 @@ from parsers.pattern import lazy
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 
+MAX_KEYS = 20_000
+"""Different statements of one text that are kept."""
 _LEVEL = lazy(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
 _ORIGIN = lazy(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
 _ANCHORED = lazy(
@@ -142,13 +144,17 @@ class _Reading:
         self.source = source
         self.ranks: dict[tuple[str | None, int | None, int | None], int] = {}
         self.seen: set[tuple[str, ...]] = set()
+        self.left_out = 0
         self.timeouts: set[tuple[int | None, int, str]] = set()
         self.wrong = 0
         self.result: Event | None = None
 
     def once(self, *key: str) -> bool:
         """True the first time only."""
-        if key in self.seen or len(self.seen) > 20_000:
+        if key in self.seen:
+            return False
+        if len(self.seen) >= MAX_KEYS:
+            self.left_out += 1
             return False
         self.seen.add(key)
         return True
@@ -391,7 +397,10 @@ class NcclLog:
 
     def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
         """Events in the order of the lines; a line that only repeats what was said before yields none."""
-        yield from _Reading(source).read(lines)
+        reading = _Reading(source)
+        yield from reading.read(lines)
+        if reading.left_out:
+            yield Trouble(source, "limit", f"more than {MAX_KEYS} statements: {reading.left_out} were left out")
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
         """`{"lines", "version", "ranks", "inits", "settings", "transports", "interfaces", "warnings", "timeouts",

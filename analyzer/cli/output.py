@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parsers.contract import UNREAD
+
 if TYPE_CHECKING:
     from analyzer.reasoning.rulebook import Rulebook
     from analyzer.report import Report
@@ -138,5 +140,5 @@ def exit_code(report: Report, fail_on: str | None) -> int:
         return 1
     if report.verdict == "unreadable":
         return 2
-    cut = any(t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported") for t in report.troubles)
+    cut = any(t.tag in UNREAD for t in report.troubles)
     return 3 if not live and cut else 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from analyzer.cli.output import note, write
+from parsers.contract import UNREAD
 
 
 @click.command("redact")
@@ -58,7 +59,7 @@ def command(paths: tuple[str, ...], output: Path) -> int:
     if not done.written:
         return 2
     return (
-        3 if any(t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported") for t in done.troubles) else 0
+        3 if any(t.tag in UNREAD for t in done.troubles) else 0
     )
 
 

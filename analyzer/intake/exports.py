@@ -24,6 +24,8 @@ _STARTS = (lazy(r'"values"\s{0,20}:\s{0,20}\['),
 _HINT = lazy(r'"(?:textPayload|jsonPayload|ingestionTime|logStreamName|eventId|resultType|stream|values|@message'
                    r'|labels|line|message|_source|_raw|LogEntry|LogMessage|body)"')
 
+_DOCUMENT = lazy(r'\[\s{0,40}[\[{"]|\{\s{0,40}"')
+
 
 def is_export(head: str) -> bool:
     """Whether a text may be such a document, by its first characters."""
@@ -32,9 +34,10 @@ def is_export(head: str) -> bool:
 
 
 def is_document(head: str) -> bool:
-    """Whether it is one document, not a record a line: then a line may be as long as the document."""
+    """Whether a text is one JSON document (an export, a flight recorder's dump, py-spy's JSON), not a record a line:
+    then a line may be as long as the document."""
     text = head.lstrip("\ufeff \t\r\n")
-    return is_export(head) and not (text.startswith("{") and "\n{" in text)
+    return _DOCUMENT.match(text) is not None and not (text.startswith("{") and "\n{" in text)
 
 
 def lines_in(physical: list[Line]) -> list[Line] | None:

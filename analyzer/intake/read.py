@@ -24,7 +24,7 @@ from analyzer.intake.text import LONGEST_CARRY, Block, blocks, decode, encoding_
 from analyzer.intake.transport import transports_of
 from analyzer.intake.user_text import shielded
 from analyzer.reasoning.patterns import PROSE, Sightseer
-from parsers.contract import BinaryParser, Line, Trouble
+from parsers.contract import UNREAD, BinaryParser, Line, Trouble
 from parsers.event import Event
 from parsers.stamp import Stamp
 
@@ -58,7 +58,7 @@ class Read:
     @property
     def complete(self) -> bool:
         """Read to its end, nothing cut or left out."""
-        return not any(t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported") for t in self.troubles)
+        return not any(t.tag in UNREAD for t in self.troubles)
 
 
 def read_source(source: Source, sightseer: Sightseer, budget: Budget) -> list[Read]:
@@ -147,15 +147,16 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
     second = next(stream, None)
     if second is not None and (second.data or not second.last):
         sample = decode(without_ansi(first.data[:HEAD]))
-        limit = exports.LARGEST if exports.is_export(sample) else budget.whole_lines
+        document = exports.is_document(sample)
+        limit = exports.LARGEST if document or exports.is_export(sample) else budget.whole_lines
         gathered = [first, second]
         size = len(first.data) + len(second.data)
         while not gathered[-1].last and size <= limit and (block := next(stream, None)) is not None:
             gathered.append(block)
             size += len(block.data)
         if not gathered[-1].last or size > limit:
-            if exports.is_document(sample):
-                fault = f"a log store's document of more than {limit >> 20} MiB: read line by line, not by its entries"
+            if document:
+                fault = f"a JSON document of more than {limit >> 20} MiB: read line by line, not by its entries"
                 return [_noted(_read_long(name, chain(gathered, stream), sample, sightseer, budget), "limit", fault)]
             return [_read_long(name, chain(gathered, stream), sample, sightseer, budget)]
         first = Block(b"".join(block.data for block in gathered), first.offset, first.first_line, last=True)
@@ -208,8 +209,8 @@ def _read_sections(
 
 
 def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -> list[Read]:
-    export = exports.is_document(decode(without_ansi(block.data[:HEAD])))
-    grouped = arrange(name, list(physical(block, budget, len(block.data) if export else None)), budget)
+    document = exports.is_document(decode(without_ansi(block.data[:HEAD])))
+    grouped = arrange(name, list(physical(block, budget, len(block.data) if document else None)), budget)
     total = sum(len(part.lines) for part in grouped)
     reads: list[Read] = []
     for part in grouped:

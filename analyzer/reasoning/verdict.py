@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.rank import Candidate
 from analyzer.report import Verdict
-from parsers.contract import Trouble
+from parsers.contract import UNREAD, Trouble
 from parsers.event import Event
 
 # Kinds of events that are trouble by themselves.
@@ -147,7 +147,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     live = [c for c in ranked if not c.ruled_out]
     faults = [c for c in live if not c.rule.harmless]
     harmless = [c for c in live if c.rule.harmless]
-    unread = [t for t in troubles if t.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")]
+    unread = [t for t in troubles if t.tag in UNREAD]
     strange = [r for r in usable if r.nonblank > 2 and (r.parser is None or r.parser in WORDS)]
     serious = [c for c in faults if c.confidence != "low"]
     if serious:

@@ -45,8 +45,8 @@ PUBLIC_MAIL = _words("""
 _GENERIC_DOMAINS = _words("com org edu gov mil")
 _DOMAINS = _GENERIC_DOMAINS | _words("""
     ac ae ai app ar at au be bg biz br ca cc ch cl cloud cn co cz de dev dk ee es eu fi fr gg gr hk hr hu id ie il in
-    info int io ir is it jp kr lt lu lv me mx my net nl no nz online ph pl pt ro rs ru sa se sg si site sk systems tech th
-    tr tv tw ua uk us vn work xyz za zone
+    info int io ir is it jp kr lt lu lv me mx my net nl no nz online ph pl pt ro rs ru sa se sg si site sk systems tech
+    th tr tv tw ua uk us vn work xyz za zone
 """)
 _VERSION_BEFORE = re.compile(
     r"(?i:version|driver|firmware|\bfw|vbios|bios|release|cudnn|cublas|cufft|curand|cusolver|cusparse|nvjitlink|nvshmem|cufile|nvtx|nccl|cuda|cupti"

@@ -15,7 +15,7 @@ from analyzer.reasoning.bundle import Bundle
 from analyzer.timeline.clocks import BOOT, kind_of
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before
-from parsers.contract import Line
+from parsers.contract import UNREAD, Line
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 
@@ -37,7 +37,7 @@ class Window:
         tags = [
             trouble.text
             for trouble in self.read.troubles
-            if trouble.tag in ("truncated", "corrupt", "limit", "unreadable", "unsupported")
+            if trouble.tag in UNREAD
         ]
         return tags[0] if tags else ""
 
