@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.lives import belongs_to_stop, stops_of
 from analyzer.reasoning.rank import Candidate
 from analyzer.report import Verdict
 from parsers.contract import UNREAD, Trouble
@@ -103,12 +104,11 @@ class Signs:
 def signs(bundle: Bundle) -> Signs:
     """What in this input speaks of trouble, and what of health."""
     found = Signs()
-    stopping = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("orderly_stop")}
+    stops = stops_of(bundle)
     for kind in TROUBLE:
         for event in bundle.events(kind):
-            begins = stopping.get(event.span.source)
-            if begins is not None and event.span.first_line >= begins:
-                continue  # killed workers and leak lists belong to an orderly stop
+            if belongs_to_stop(event, stops):
+                continue  # killed workers and leak lists
             if (
                 kind == "process.exit"
                 and event.fields.get("exit_code") in (0, "0", None)
@@ -120,10 +120,8 @@ def signs(bundle: Bundle) -> Signs:
         for observation in bundle.observed(name):
             found.trouble.append((name, observation.events[0]))
     for event in bundle.events("server_log.record"):
-        if str(event.fields.get("level")) in ("ERROR", "CRITICAL"):
-            begins = stopping.get(event.span.source)
-            if begins is None or event.span.first_line < begins:
-                found.trouble.append(("server_log.record", event))
+        if str(event.fields.get("level")) in ("ERROR", "CRITICAL") and not belongs_to_stop(event, stops):
+            found.trouble.append(("server_log.record", event))
     found.health = [name for name in WELL if bundle.observed(name)]
     if found.health == ["orderly_stop"]:
         found.health = []  # it ended in order, but nothing shows that it ever worked

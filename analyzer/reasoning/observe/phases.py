@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.reasoning.bundle import Bundle, Observation
+from analyzer.reasoning.lives import last_life, stops_of
 from analyzer.reasoning.observe.progress import _by_source
 from parsers.event import Event
 
@@ -15,8 +16,9 @@ FATAL = ("server_log.exception", "server_log.engine_dead", "server_log.process_d
 
 def observe(bundle: Bundle) -> Iterator[Observation]:
     """Ready reached, phases and bars left open, an orderly stop, downloads without an end."""
+    stops = stops_of(bundle)
     for source, marks in _by_source(bundle.events("server_log.phase")):
-        yield from _phases(bundle, source, marks)
+        yield from _phases(bundle, source, marks, last_life(source, stops))
     for ready in bundle.events("server_log.ready")[:1]:
         yield Observation("ready_reached", [ready])
     for _source, steps in _by_source(bundle.events("server_log.shutdown")):
@@ -34,8 +36,9 @@ def _stopped(bundle: Bundle, source: str, after: int) -> bool:
                for e in bundle.events(*FATAL, "server_log.shutdown"))
 
 
-def _phases(bundle: Bundle, source: str, marks: list[Event]) -> Iterator[Observation]:
-    if any(e.fields.get("phase") in DONE for e in marks) or bundle.events("server_log.ready"):
+def _phases(bundle: Bundle, source: str, marks: list[Event], begins: int) -> Iterator[Observation]:
+    marks = [e for e in marks if e.span.first_line >= begins]
+    if any(e.fields.get("phase") in DONE for e in marks) or _ready(bundle, source, marks, begins):
         if not bundle.events("server_log.ready"):
             yield Observation("ready_reached", [next(e for e in marks if e.fields.get("phase") in DONE)])
         return
@@ -43,8 +46,24 @@ def _phases(bundle: Bundle, source: str, marks: list[Event]) -> Iterator[Observa
     if "captur" in str(last.fields.get("phase")) and _captured(bundle, source):
         return
     if not _stopped(bundle, source, last.span.first_line) and not any(
-            e.span.source == source for e in bundle.events("server_log.stats")):
+            e.span.source == source and e.span.first_line >= begins for e in bundle.events("server_log.stats")):
         yield Observation("open_phase", [last], {"phase": last.fields.get("phase"), "process": last.actor.process})
+
+
+def _ready(bundle: Bundle, source: str, marks: list[Event], begins: int) -> bool:
+    """Whether the server that this log belongs to came up. Another log may say so for it (a file for each process),
+    but not that of another server: one whose arguments stand in it, where they stand in this one too."""
+    ready = bundle.events("server_log.ready")
+    if any(e.span.source == source and e.span.first_line >= begins for e in ready):
+        return True
+    others = {e.span.source for e in ready} - {source}
+    if begins:
+        return False
+    own = [e for e in marks if e.fields.get("phase") == "args"]
+    if not own or any("headless" in e.text for e in own):
+        return bool(others)
+    servers = {e.span.source for e in bundle.events("server_log.phase") if e.fields.get("phase") == "args"}
+    return bool(others - servers)
 
 
 def _captured(bundle: Bundle, source: str) -> bool:
