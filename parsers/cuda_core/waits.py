@@ -204,7 +204,7 @@ def conclude(warps: list[WarpSeen], warps_per_block: int, library: str | None) -
     elif consumers == len(warps) and consumers and end.missing_warps:
         end.texts.append(
             f"every resident warp waits on an mbarrier and {end.missing_warps} warps of these blocks have exited: "
-            "consistent with producers that are gone before the data was signalled"
+            "consistent with partners that exited before they signalled (data to consumers, a free slot to producers)"
         )
     elif consumers == len(warps) and consumers:
         end.texts.append("every resident warp waits on an mbarrier: consistent with a lost arrive or transaction count")

@@ -58,7 +58,7 @@ def test_one_screen(name: str) -> None:
         ),
         (
             "hang-mbarrier",
-            ["waits on an mbarrier", "consistent with producers that are gone", "of these blocks have exited"],
+            ["waits on an mbarrier", "consistent with partners that exited", "of these blocks have exited"],
         ),
         ("hang-grid-sync", ["sync.h:61 inlined at h.cu:17", "a cooperative launch is written with other dimensions"]),
         ("hang-cluster", ["wait at a cluster barrier; the others stand at a warp at cluster_wait+"]),
