@@ -14,8 +14,10 @@ from itertools import chain
 
 from analyzer.intake import exports
 from analyzer.intake.budget import Budget
+from analyzer.intake.foreign import Foreign
 from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
-from analyzer.intake.recognise import arrange, binary_parser, text_parser
+from analyzer.intake.paste import plain
+from analyzer.intake.recognise import Part, arrange, binary_parser, text_parser
 from analyzer.intake.scan import Scanner, scanner_for
 from analyzer.intake.sections import Layout, cut, layout_of
 from analyzer.intake.skim import Skim
@@ -148,7 +150,7 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
     if second is not None and (second.data or not second.last):
         sample = decode(without_ansi(first.data[:HEAD]))
         document = exports.is_document(sample)
-        limit = exports.LARGEST if document or exports.is_export(sample) else budget.whole_lines
+        limit = exports.LARGEST if document else budget.whole_lines
         gathered = [first, second]
         size = len(first.data) + len(second.data)
         while not gathered[-1].last and size <= limit and (block := next(stream, None)) is not None:
@@ -157,15 +159,12 @@ def _read_stream(name: str, stream: Iterator[Block], sightseer: Sightseer, budge
         if not gathered[-1].last or size > limit:
             if document:
                 fault = f"a JSON document of more than {limit >> 20} MiB: read line by line, not by its entries"
-                return [_noted(_read_long(name, chain(gathered, stream), sample, sightseer, budget), "limit", fault)]
-            return [_read_long(name, chain(gathered, stream), sample, sightseer, budget)]
+                reads = _read_long(name, chain(gathered, stream), sample, sightseer, budget)
+                reads[0].troubles.append(Trouble(name, "limit", fault))
+                return reads
+            return _read_long(name, chain(gathered, stream), sample, sightseer, budget)
         first = Block(b"".join(block.data for block in gathered), first.offset, first.first_line, last=True)
     return _read_short(name, first, sightseer, budget)
-
-
-def _noted(read: Read, tag: str, text: str) -> Read:
-    read.troubles.append(Trouble(read.path, tag, text))
-    return read
 
 
 def _read_sections(
@@ -212,37 +211,45 @@ def _read_short(name: str, block: Block, sightseer: Sightseer, budget: Budget) -
     document = exports.is_document(decode(without_ansi(block.data[:HEAD])))
     grouped = arrange(name, list(physical(block, budget, len(block.data) if document else None)), budget)
     total = sum(len(part.lines) for part in grouped)
-    reads: list[Read] = []
-    for part in grouped:
-        parser, mine = part.parser, list(shielded(part.lines, part.originals))
-        kind = parser.kind if parser is not None else PROSE
-        literals = sightseer.patterns.literals_for(kind)
-        names = list(literals)
-        scanner = scanner_for(names, 0)
-        named = parser.name if parser is not None else PROSE if part.prose else None
-        read = Read(part.path, named, kind, transports=part.transports, originals=part.originals)
-        if len(grouped) > 1:
-            read.part = f"{len(mine)} of {total} lines"
-        _account(read, mine)
-        pairs = Pairs()
-        for line in mine:
-            if line.outer is not None:
-                pairs.take(line)
-        read.pairs = pairs.finish()
-        found_lines = 0
-        for line, wanted in _candidates(mine, scanner, [literals[name] for name in names]):
-            if sightseer.look(part.path, kind, line, wanted):
-                found_lines += 1
-        read.size = sum(line.end - line.start + 1 for line in mine) if len(grouped) > 1 else len(block.data)
-        if parser is not None:
-            for item in guarded(lambda p=parser, m=mine, n=part.path: p.read(iter(m), n), part.path, parser.name):  # type: ignore[misc]
-                (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
-            read.known = read.nonblank
-            _count_repeated(read)
-        else:
-            read.known = read.nonblank if part.prose else found_lines
-        reads.append(read)
-    return reads or [Read(name, None, "empty")]
+    if not grouped:
+        return [Read(name, None, "empty")]
+    if len(grouped) == 1:
+        reads = [_read_part(grouped[0], sightseer, len(block.data))]
+    else:
+        reads = [_read_part(part, sightseer, total=total) for part in grouped]
+    return reads
+
+
+def _read_part(part: Part, sightseer: Sightseer, size: int = 0, total: int = 0) -> Read:
+    """What its parser (None: the rules' patterns alone) reads of one part; `total` = lines of the whole text."""
+    parser, mine = part.parser, list(shielded(part.lines, part.originals))
+    kind = parser.kind if parser is not None else PROSE
+    literals = sightseer.patterns.literals_for(kind)
+    names = list(literals)
+    scanner = scanner_for(names, 0)
+    named = parser.name if parser is not None else PROSE if part.prose else None
+    read = Read(part.path, named, kind, transports=part.transports, originals=part.originals)
+    if total:
+        read.part = f"{len(mine)} of {total} lines"
+    _account(read, mine)
+    pairs = Pairs()
+    for line in mine:
+        if line.outer is not None:
+            pairs.take(line)
+    read.pairs = pairs.finish()
+    found_lines = 0
+    for line, wanted in _candidates(mine, scanner, [literals[name] for name in names]):
+        if sightseer.look(part.path, kind, line, wanted):
+            found_lines += 1
+    read.size = size or sum(line.end - line.start + 1 for line in mine)
+    if parser is not None:
+        for item in guarded(lambda: parser.read(iter(mine), part.path), part.path, parser.name):
+            (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+        read.known = read.nonblank
+        _count_repeated(read)
+    else:
+        read.known = read.nonblank if part.prose else found_lines
+    return read
 
 
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
@@ -277,7 +284,8 @@ def _candidates(
         yield lines[index], wanted[index]
 
 
-def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sightseer, budget: Budget) -> Read:
+def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sightseer, budget: Budget) -> list[Read]:
+    """The source with its own parser, then the parts of it that others know."""
     stack = transports_of(sample)
     if stack:
         first = Unwrapping(stack, budget)
@@ -288,7 +296,7 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
     pairs = Pairs()
     kind = whole.kind if whole is not None else PROSE
     read = Read(name, whole.name if whole is not None else None, kind, transports=tuple(one.name for one in stack))
-    skim = Skim(name, kind, whole, sightseer, budget)
+    foreign = Foreign(name, whole, read.transports, read.originals)
     everything = whole is not None and not whole.marks
 
     def lines() -> Iterator[Line]:
@@ -305,49 +313,55 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
                 begin = False
                 read.size += len(current.data)
                 read.lines += current.data.count(b"\n") + (1 if current.last and current.data else 0)
-                yield from _block(current, edge)
+                if edge or everything or stack:
+                    yield from by_line(current, edge)
+                else:
+                    yield from skim.lines(current)
 
-    def _block(block: Block, edge: bool) -> Iterator[Line]:
-        if edge or everything or stack:
-            mine = list(physical(block, budget))
-            if stack:
-                mine = list(unwrapping.lines(mine))
-                if block.last:
-                    mine += unwrapping.finish()
-                for line in mine:
-                    pairs.take(line)
-            if not mine:
-                return
-            if read.first_line is None:
-                read.first_line = mine[0]
-            read.last_line = mine[-1]
-            watch = skim.watch
-            codes = [
-                (*tried, -1) if spellings else tried for tried, spellings in zip(watch.wanted, watch.marks, strict=True)
-            ]
-            looks = {id(line): tried for line, tried in _candidates(mine, watch.scanner, codes)}
+    def by_line(block: Block, edge: bool = False) -> Iterator[Line]:
+        mine = list(physical(block, budget))
+        if stack:
+            mine = list(unwrapping.lines(mine))
+            if block.last:
+                mine += unwrapping.finish()
             for line in mine:
-                tried = looks.get(id(line))
-                hit_mark = False
-                if tried is not None:
-                    hit_mark = -1 in tried
-                    tried.discard(-1)
-                    if tried:
-                        sightseer.look(name, kind, line, tried)
-                if edge or everything or hit_mark:
-                    yield line
+                pairs.take(line)
+                text = plain(line.text)
+                if text != line.text:
+                    read.originals.setdefault(line.number, line.text)
+                    line.text = text
+        if not mine:
             return
-        yield from skim.lines(block)
+        if read.first_line is None:
+            read.first_line = mine[0]
+        read.last_line = mine[-1]
+        watch = skim.watch
+        codes = [
+            (*tried, *((_MARK,) if spellings else ()), *((_FOREIGN,) if index in watch.foreign else ()))
+            for index, (tried, spellings) in enumerate(zip(watch.wanted, watch.marks, strict=True))
+        ]
+        looks = {id(line): tried for line, tried in _candidates(mine, watch.scanner, codes)}
+        for line in foreign.sift(mine, {key for key, tried in looks.items() if _FOREIGN in tried}):
+            tried = looks.get(id(line), _NOTHING)
+            if wanted := {code for code in tried if code >= 0}:
+                sightseer.look(name, kind, line, wanted)
+            if edge or everything or _MARK in tried:
+                yield line
 
+    skim = Skim(name, kind, whole, sightseer, budget, foreign, by_line)
     feed = shielded(lines(), read.originals)
     if whole is not None:
         for item in guarded(lambda: whole.read(feed, name), name, whole.name):
             (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
     for _ in feed:  # notes, or what a parser that stopped early left: the rules' patterns still see it
         pass
-    read.troubles += skim.troubles()
+    read.troubles += skim.troubles() + foreign.troubles()
     read.pairs = pairs.finish()
     _count_repeated(read)
     read.nonblank = read.lines
     read.known = read.lines if whole is not None else 0
-    return read
+    return [read, *(_read_part(part, sightseer, total=read.lines) for part in foreign.parts())]
+
+
+_MARK, _FOREIGN = -1, -2
+_NOTHING: frozenset[int] = frozenset()

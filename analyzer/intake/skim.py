@@ -5,12 +5,13 @@ Everything happens on the bytes of a block (about 1 MiB); there is no loop over 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.bursts import KNOWN, Bursts
+from analyzer.intake.foreign import Foreign
 from analyzer.intake.text import Block, clip, decode, without_ansi
 from analyzer.intake.watch import Watch
 from analyzer.reasoning.patterns import Sightseer
@@ -49,18 +50,34 @@ class _Row:
 class Skim:
     """Reads the middle of one source."""
 
-    def __init__(self, name: str, kind: str, parser: TextParser | None, sightseer: Sightseer, budget: Budget) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        parser: TextParser | None,
+        sightseer: Sightseer,
+        budget: Budget,
+        foreign: Foreign,
+        by_line: Callable[[Block], Iterator[Line]],
+    ) -> None:
         self._name, self._kind, self._sightseer, self._budget = name, kind, sightseer, budget
-        self.watch = Watch(sightseer, kind, parser.marks if parser is not None else ())
+        self.watch = Watch(sightseer, kind, parser.marks if parser is not None else (), foreign.literals)
+        self._stretches, self._by_line = foreign, by_line
         self._bursts = Bursts()
         self._steady: Steady | None = getattr(parser, "steady", None)
         self._mark = self._steady.mark.encode() if self._steady is not None else b""
         self._states: dict[str, tuple[Hashable, int]] = {}
 
     def lines(self, block: Block) -> Iterator[Line]:
-        """The lines of `block` that the parser needs; the rules' patterns are looked for on the way."""
+        """The lines of `block` that the parser needs; the rules' patterns are looked for on the way. A block that may
+        hold another parser's lines is read line by line."""
         data = without_ansi(block.data)
         hits = self.watch.scanner.scan(data)
+        foreign = self.watch.foreign
+        if self._stretches.open or not foreign.isdisjoint([literal for _, literal in hits]):
+            yield from self._by_line(block)
+            self.watch.weigh(hits, data)
+            return
         if not hits:
             self.watch.weigh(hits, data)
             return

@@ -26,15 +26,19 @@ class Watch:
     """The scanner for one source and what its hits mean.
 
     `wanted[i]` = patterns to be tried where literal `i` stands; `marks[i]` = the spellings in which it is a mark of the
-    parser (matching is case-insensitive, marks are not); `lengths[i]` = its bytes.
+    parser (matching is case-insensitive, marks are not); `lengths[i]` = its bytes; `foreign` = the literals after which
+    another parser's lines may follow.
     """
 
-    def __init__(self, sightseer: Sightseer, kind: str, marks: Iterable[bytes]) -> None:
+    def __init__(
+        self, sightseer: Sightseer, kind: str, marks: Iterable[bytes], foreign: Iterable[bytes] = ()
+    ) -> None:
         self._sightseer = sightseer
         self._patterns = {literal: list(indexes) for literal, indexes in sightseer.patterns.literals_for(kind).items()}
         self._marks: dict[bytes, set[bytes]] = {}
         for mark in marks:
             self._marks.setdefault(mark.lower(), set()).add(mark)
+        self._foreign = frozenset(literal.lower() for literal in foreign)
         self._noisy: set[bytes] = set()
         self._kept: set[bytes] = set()
         self._blocks = self._rebuilt = 0
@@ -43,10 +47,11 @@ class Watch:
         self._build()
 
     def _build(self) -> None:
-        self.names = list(dict.fromkeys([*self._patterns, *self._marks]))
+        self.names = list(dict.fromkeys([*self._patterns, *self._marks, *sorted(self._foreign)]))
         self.scanner: Scanner = scanner_for(self.names, None)
         self.wanted = [tuple(self._patterns.get(name, ())) for name in self.names]
         self.marks = [frozenset(self._marks.get(name, ())) for name in self.names]
+        self.foreign = frozenset(index for index, name in enumerate(self.names) if name in self._foreign)
         self.lengths = [len(name) for name in self.names]
 
     def weigh(self, hits: list[Hit], data: bytes) -> None:
