@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from parsers.cuda_core.names import dtypes_of, library_of
+from parsers.cuda_core.names import dtypes_of, library_of, readable
 from parsers.cuda_core.tables import EXCEPTIONS
 from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
@@ -87,7 +87,8 @@ def kernel_row(found: re.Match[str]) -> dict[str, Any]:
         "sms": int(found[6], 16).bit_count(),
         "grid_dim": [int(found[n]) for n in (7, 8, 9)],
         "block_dim": [int(found[n]) for n in (10, 11, 12)],
-        "name": name,
+        # The debugger's demangler gives up on the longest names and prints them as they are.
+        "name": readable(name) if name.startswith("_Z") else name,
         "library": library_of(name),
         "dtypes": list(dtypes_of(name)),
     }
