@@ -35,10 +35,14 @@ def begins(text: str) -> bool:
 
 def read(lines: Sequence[Line], source: str) -> Iterator[Found]:
     """Events of the view, in the order of the lines. How many GPUs there are is said only by a view that goes on to the
-    rule below its last GPU."""
-    yield from sorted(_read(lines, source), key=lambda event: event.span.first_line)
+    rule below its last GPU; samples of one that does not are marked `cut`."""
+    whole = _closed(lines)
+    for event in sorted(_read(lines, source), key=lambda event: event.span.first_line):
+        if not whole and event.kind == "gpu_samples.sample":
+            event.fields["cut"] = True
+        yield event
     ended = next((line for line in reversed(lines) if line.text.strip()), None)
-    if ended is not None and not _closed(lines):
+    if ended is not None and not whole:
         yield Trouble(source, "truncated", "the table ends inside the rows of a GPU", ended.number, ended.start)
 
 

@@ -255,3 +255,11 @@ def _analysed(data: bytes) -> Analysis:
 def _answers(analysis: Analysis) -> dict[tuple[str, str], Answer]:
     return {(rule.id, one.clause.id): one.answer
             for rule in RULES.rules.values() for one in findings(rule, analysis.bundle)}
+
+
+def test_a_table_of_nvidia_smi_cut_below_its_first_gpu_accuses_nobody() -> None:
+    lines = (FIXTURES / "nvidia_smi/table.txt").read_text().splitlines(keepends=True)
+    for count in (9, 10, 11):
+        analysis = _analysed("".join(lines[:count]).encode())
+        assert ranked(analysis) == []
+        assert any(one.tag == "truncated" for one in analysis.troubles)

@@ -31,6 +31,8 @@ def _of(event: Event, name: str) -> float | None:
 def _samples(bundle: Bundle) -> Iterator[Observation]:
     by_gpu: dict[str, list[Event]] = {}
     for event in bundle.events("gpu_samples.sample"):
+        if event.fields.get("cut"):
+            continue  # what the other GPUs did stood below: one row alone says nothing of the server
         by_gpu.setdefault(f"{event.span.source} {event.fields.get('gpu')}", []).append(event)
     for samples in by_gpu.values():
         cool, working, idle = [], [], []
