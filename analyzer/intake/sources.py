@@ -17,6 +17,8 @@ from analyzer.intake.budget import MIB, Budget
 from parsers.contract import Trouble
 
 HEAD = 64 * 1024
+PSEUDO = 1 << 30
+"""Bytes that are read of a file that says it has none."""
 LEDGER_HEAD = b'{\n "tool": "stuckwarp redact"'
 """How `redactions.json` begins: it came out of this tool, so it says nothing about the server."""
 
@@ -137,7 +139,8 @@ class _Bounded:
 
     def __init__(self, name: str, file: BinaryIO, size: int | None, troubles: list[Trouble]) -> None:
         self._name, self._file, self._troubles = name, file, troubles
-        self._left = size if size is not None else 1 << 62
+        # Files of /proc say that they are empty and are not.
+        self._left = size if size else PSEUDO if size == 0 else 1 << 62
 
     def read(self, size: int = -1, /) -> bytes:
         size = self._left if size < 0 else min(size, self._left)

@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 
 from tests.hostile.logs import XID
+from tests.hostile.quine import gzip_quine
 
 MIB = 1 << 20
 
@@ -139,7 +140,8 @@ def n07(folder: Path) -> None:
 
 
 def n08(folder: Path) -> None:
-    """Thirty archives in one another."""
+    """Thirty archives in one another; a gzip file that unpacks to itself for ever."""
+    (folder / "itself.gz").write_bytes(gzip_quine())
     data = XID.encode()
     for number in range(15):
         data = gzip.compress(tar_of([_member(f"{number}.tar", data)]))

@@ -59,7 +59,7 @@ def _shipped_rules() -> Rulebook:
     return book
 
 
-def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY) -> Ended:
+def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY, uid: int | None = None) -> Ended:
     """`stuckwarp ARGUMENTS` in a forked child whose current folder, home and temporary folder are below `cwd`."""
     import analyzer.analyze
     import analyzer.cli.analyze
@@ -70,7 +70,7 @@ def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY) -> End
     out, err = cwd / ".out", cwd / ".err"
     child = os.fork()
     if child == 0:
-        _in_child(arguments, cwd, out, err, memory)
+        _in_child(arguments, cwd, out, err, memory, uid)
     deadline = time.monotonic() + WALL
     while True:
         ended, status, usage = os.wait4(child, os.WNOHANG)
@@ -91,7 +91,7 @@ def run_cli(arguments: list[str], cwd: Path, memory: int | None = MEMORY) -> End
     )
 
 
-def _in_child(arguments: list[str], cwd: Path, out: Path, err: Path, memory: int | None) -> None:
+def _in_child(arguments: list[str], cwd: Path, out: Path, err: Path, memory: int | None, uid: int | None) -> None:
     code = 99
     try:
         os.chdir(cwd)
@@ -107,6 +107,10 @@ def _in_child(arguments: list[str], cwd: Path, out: Path, err: Path, memory: int
             os.dup2(file, number)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False)
+        if uid is not None:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
         if memory is not None:
             mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))

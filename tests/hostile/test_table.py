@@ -107,7 +107,7 @@ ROWS = [
     Row("N05", archives.n05, [("cut", "truncated")], (XID_RULE,)),
     Row("N06", archives.n06, [("zeros.gz", "limit"), ("zeros.bz2", "limit"), ("zeros.xz", "limit")], (XID_RULE,)),
     Row("N07", archives.n07, [("overlap.zip", "corrupt")], ()),
-    Row("N08", archives.n08, [("deep", "limit")]),
+    Row("N08", archives.n08, [("deep", "limit"), ("itself", "limit")]),
     Row("N09", archives.n09, [("window.zst", ""), ("dictionary.xz", "limit")]),
     Row("N10", archives.n10, [("same", "limit"), ("many", "limit")], (XID_RULE,), _million),
     Row("N11", archives.n11, [], (XID_RULE,)),
