@@ -5,8 +5,8 @@ Makes its data (deterministic), runs each goal in pairs, prints one table of rat
 compare the CPU of the whole process tree of `stuckwarp analyze` with `rg -c -f` and all rule patterns that ripgrep's
 syntax admits, on the same file; both with ripgrep's own Unicode classes (as the patterns are meant) and with
 `--no-unicode` (the cheaper one). `--quick` only checks that every benchmark works; its numbers mean nothing.
-`--installed` measures the command of an installed wheel in place of the checkout, whose rules are not prebuilt. `--mib` makes the logs of P1 and P2
-smaller where an hour is too long: the ratios hardly change.
+`--installed` measures the command of an installed wheel in place of the checkout, whose rules are not prebuilt. `--mib`
+makes the logs of P1 and P2 smaller where an hour is too long.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Run:
     """One run of the benchmarks. `rows` = (id, what, result, goal, met)."""
 
     scratch: Path
-    short: bool
+    quick: bool
     count: int
     mib: int = 1024
     installed: str | None = None
@@ -57,7 +57,7 @@ class Run:
 
     def size(self, mib: int) -> int:
         """Bytes of a log that the goal wants to have `mib` MiB."""
-        return (3 if self.short else mib) * MIB
+        return (3 if self.quick else mib) * MIB
 
     def log(self, size: int, signal: float) -> Path:
         """A serving log of that size, made once."""
@@ -73,7 +73,7 @@ class Run:
             from analyzer.reasoning.rulebook import load
 
             every = sorted({one.pattern for one in load().patterns.sought if "\n" not in one.pattern})
-            admitted = [one for one in (every[:50] if self.short else every) if _admitted(one)]
+            admitted = [one for one in (every[:50] if self.quick else every) if _admitted(one)]
             path.write_text("\n".join(admitted) + "\n", encoding="utf-8")
             print(f"patterns: {len(admitted)} of {len(every)} are in ripgrep's syntax", file=sys.stderr)
         return path
@@ -190,7 +190,7 @@ def p7(run: Run) -> None:
         ratios, ours, _ = pairs(
             lambda a=arguments: measured([*command, *a]),  # type: ignore[misc]
             lambda: measured([sys.executable, "-c", "pass"]),
-            max(run.count, 3 if run.short else 9),
+            max(run.count, 3 if run.quick else 9),
         )
         cpu = sorted(one.cpu for one in ours)
         how = "installed" if run.installed else "checkout, rules not prebuilt"
@@ -201,7 +201,7 @@ def p8(run: Run) -> None:
     """GPU core dumps of many sections, and sparse ones."""
     from benchmarks import cuda_core_scale
 
-    rounds = [cuda_core_scale.scale(run.short) for _ in range(run.count)]
+    rounds = [cuda_core_scale.scale(run.quick) for _ in range(run.count)]
     seconds = [one["120k"][0] for one in rounds]
     peak = max(one["120k"][1] for one in rounds)
     run.add("P8", f"core dump of {rounds[0]['120k'][2]} sections", f"{told(seconds, ' s')}, {peak:.0f} MiB", "<= 3 s, 300 MiB",
@@ -214,11 +214,10 @@ def rules(run: Run) -> None:
     """What more rules cost: 20 against 120 of the shipped ones."""
     log = run.log(run.size(200), 0.0001)
     code = (
-        "import sys; from analyzer.analyze import analyze; from analyzer.reasoning.rulebook import Rulebook, load; b = load(); "
+        "import sys, zlib; hash_of = lambda n: zlib.crc32(n.encode()); from analyzer.analyze import analyze; from analyzer.reasoning.rulebook import Rulebook, load; b = load(); "
         "names = sorted(b.rules, key=hash_of)[:int(sys.argv[1])]; analyze([sys.argv[2]], "
         "Rulebook({n: b.rules[n] for n in names}, b.causes, b.vocabulary, b.digest, literals=b.literals))"
     )
-    code = "import zlib; hash_of = lambda n: zlib.crc32(n.encode()); " + code
     ratios, many, few = pairs(
         lambda: measured([run.python, "-P", "-c", code, "120", str(log)]),
         lambda: measured([run.python, "-P", "-c", code, "20", str(log)]),
@@ -232,7 +231,7 @@ def rules(run: Run) -> None:
 def p9(run: Run) -> None:
     """Batches against a serial loop."""
     folder = run.scratch / "fleet"
-    sound, broken = fleet_bundles.make(folder, 12 if run.short else 200, 6 if run.short else 50)
+    sound, broken = fleet_bundles.make(folder, 12 if run.quick else 200, 6 if run.quick else 50)
     loop = (
         "import sys; from pathlib import Path; from analyzer.analyze import analyze; from analyzer.reasoning.rulebook import load; "
         "b = load(); [analyze([str(p)], b).model_dump_json() for p in sorted(Path(sys.argv[1]).iterdir())]"
@@ -262,7 +261,7 @@ EVERY = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "
 def main() -> int:
     """Run what was asked for; 0 = everything ran (whether or not goals were met)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", "--short", dest="short", action="store_true", help="small data, one pair: only to see that it works")
+    parser.add_argument("--quick", action="store_true", help="small data, one pair: only to see that it works")
     parser.add_argument("--only", default="", help="P1,P3 …")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--scratch", type=Path, default=None, help="folder for the data (12 GB for all)")
@@ -271,7 +270,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = [one for one in options.only.upper().split(",") if one] or list(EVERY)
     with tempfile.TemporaryDirectory(prefix="stuckwarp-bench-", dir=options.scratch) as folder:
-        run = Run(Path(folder), options.short, 1 if options.short else options.pairs, options.mib, options.installed)
+        run = Run(Path(folder), options.quick, 1 if options.quick else options.pairs, options.mib, options.installed)
         version = subprocess.run(["rg", "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
         print(f"{version}; Python {platform.python_version()}; {_libraries()}; {os.cpu_count()} CPUs; load {os.getloadavg()[0]:.1f}", flush=True)
         for name in wanted:
@@ -279,7 +278,7 @@ def main() -> int:
     print("\n| id | what | measured | goal | met |\n|---|---|---|---|---|")
     for row in run.rows:
         print(f"| {' | '.join(row[:4])} | {'yes' if row[4] else 'no'} |")
-    if run.short:
+    if run.quick:
         print("a quick run: small data, one pair; it shows only that every benchmark works")
     print(f"load at the end: {os.getloadavg()[0]:.1f}")
     return 0

@@ -37,14 +37,15 @@ _DATED = lazy(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d"
     r" \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] "
 )
+# PyTorch writes the month without a leading zero: `E626` is the 26th of June.
 _GLOG = lazy(
-    r"\[([EWFI])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h"
+    r"\[([EWFI])(?:(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h"
     r"|cc|cu)):(\d{1,6})\] ?(.*)",
     re.DOTALL,
 )
 _GLOG_START = lazy(
     r"(?:\[(?:rank)?\d{1,5}\]:? ?|\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,3}"
-    r"\[[EWFI](?:\d{4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}"
+    r"\[[EWFI](?:\d{3,4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}"
     r"|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
 )
 _RANK_TAG = lazy(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")

@@ -58,9 +58,7 @@ def command(paths: tuple[str, ...], output: Path) -> int:
     )
     if not done.written:
         return 2
-    return (
-        3 if any(t.tag in UNREAD for t in done.troubles) else 0
-    )
+    return 3 if any(t.tag in UNREAD for t in done.troubles) else 0
 
 
 def _report(path: Path, output: Path) -> int:

@@ -57,6 +57,13 @@ class Read:
     repeated: int = 0
     """Events left out because another source of this input has them too."""
 
+    def take(self, item: Event | Trouble) -> None:
+        """What a parser yields, to its kind."""
+        if isinstance(item, Trouble):
+            self.troubles.append(item)
+        else:
+            self.events.append(item)
+
     @property
     def complete(self) -> bool:
         """Read to its end, nothing cut or left out."""
@@ -103,7 +110,7 @@ def _read_binary(source: Source, parser: BinaryParser, budget: Budget) -> Read:
     file = source.spool(budget)
     read = Read(source.name, parser.name, parser.kind)
     for item in guarded(lambda: parser.read_binary(file, source.name), source.name, parser.name):
-        (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+        read.take(item)
     file.seek(0, 2)
     read.size = file.tell()
     read.troubles += source.truncated
@@ -244,7 +251,7 @@ def _read_part(part: Part, sightseer: Sightseer, size: int = 0, total: int = 0) 
     read.size = size or sum(line.end - line.start + 1 for line in mine)
     if parser is not None:
         for item in guarded(lambda: parser.read(iter(mine), part.path), part.path, parser.name):
-            (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+            read.take(item)
         read.known = read.nonblank
         _count_repeated(read)
     else:
@@ -352,7 +359,7 @@ def _read_long(name: str, stream: Iterator[Block], sample: str, sightseer: Sight
     feed = shielded(lines(), read.originals)
     if whole is not None:
         for item in guarded(lambda: whole.read(feed, name), name, whole.name):
-            (read.troubles if isinstance(item, Trouble) else read.events).append(item)  # type: ignore[arg-type]
+            read.take(item)
     for _ in feed:  # notes, or what a parser that stopped early left: the rules' patterns still see it
         pass
     read.troubles += skim.troubles() + foreign.troubles()

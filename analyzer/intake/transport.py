@@ -244,7 +244,7 @@ def _indentation(lines: list[str]) -> Transport | None:
 
     before, after = text_parser("\n".join(lines)), text_parser("\n".join(line[depth:] for line in lines))
     if after is None or after.kind == "notes" or (before is not None and before.kind != "notes"):
-        return None  # what reads as it stands, stacks and traces above all, keeps its shape
+        return None  # what reads as it stands keeps its shape
     return Transport("indentation", lambda text: Unwrapped(text[depth:]) if text.startswith(blanks) else None)
 
 

@@ -15,7 +15,8 @@ from parsers.event import Event
 # Marks with which a start begins.
 STARTS = ("args", "config", "engine_init")
 # Who says that the whole server is being stopped; an engine or a worker that gets a signal is not the server.
-WHOLE = ("API server", "uvicorn", "Process manager", "executor", "launcher")
+WHOLE = ("API server", "uvicorn", "Process manager", "executor", "signal", "tokenizer")
+PARTS = ("EngineCore", "Worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,16 @@ def stops_of(bundle: Bundle) -> dict[str, list[Stop]]:
         while rest := [one for one in mine if one.span.first_line > after]:
             begins = rest[0].span.first_line
             following = min((line for line in starts.get(source, ()) if line > begins), default=0)
-            whole = next((one.span.first_line for one in rest if one.fields.get("who") in WHOLE), 0)
+            whole = next((one.span.first_line for one in rest if _of_the_whole(one)), 0)
             found.setdefault(source, []).append(Stop(begins, following, 0 if 0 < following <= whole else whole))
             if not following:
                 break
             after = following
     return found
+
+
+def _of_the_whole(step: Event) -> bool:
+    return step.fields.get("who") in WHOLE and not str(step.actor.process or "").startswith(PARTS)
 
 
 def belongs_to_stop(event: Event, stops: dict[str, list[Stop]]) -> bool:

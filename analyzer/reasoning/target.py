@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.lives import stops_of
 
 _PORT = re.compile(r"(?:server on https?://\S{1,80}?:|--port[ =]|running on https?://\S{1,80}?:)(\d{2,5})\b")
 _CONTAINER = re.compile(r"(?:^|/)([0-9a-f]{12})[0-9a-f]{52}(?:-json\.log|/)")
@@ -128,7 +129,7 @@ def target_of(bundle: Bundle) -> Target:
             target.pod = read.first_line.host
         if found := _CONTAINER.search(read.path):
             target.container = found[1]
-    ended = {e.span.source for e in bundle.events("server_log.shutdown")} if bundle.observed("orderly_stop") else set()
+    ended = any(not stops[-1].next_life for stops in stops_of(bundle).values())
     target.failed_start = _failed_start(bundle)
     target.alive = not (
         bundle.observed("host_stopped") or any(map(bundle.events, OVER)) or ended or target.failed_start

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.lives import belongs_to_stop, stops_of
 from analyzer.reasoning.rank import Candidate
+from analyzer.reasoning.rulebook import SYMPTOM
 from analyzer.report import Verdict
 from parsers.contract import UNREAD, Trouble
 from parsers.event import Event
@@ -174,7 +175,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     if faults:
         return "candidates", f"Not clear; the best fit is: {faults[0].rule.title} (low confidence)."
     kind, event = found.trouble[0]
-    failed = bundle.sightings.get("symptom:engine-init-failed")
+    failed = bundle.sightings.get(f"{SYMPTOM}engine-init-failed")
     if failed is not None and failed.kept and not bundle.observed("ready_reached"):
         span = failed.kept[0].span
         return "unknown", (

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.lives import belongs_to_stop, stops_of
 from analyzer.timeline.clocks import kind_of
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before, written
@@ -178,12 +179,12 @@ def _signs(analysis: Analysis) -> Iterator[_Sign]:
     progressed = {source: max(e.span.first_line for e in events if _moves(e))
                   for events in _stats(bundle) if any(map(_moves, events)) for source in (events[0].span.source,)}
     late = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("waits_then_progress")}
-    stopping = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("orderly_stop")}
+    stops = stops_of(bundle)
     for kind in WAITED:
         for event in bundle.events(kind):
             source, line = event.span.source, event.span.first_line
             done = max(progressed.get(source, 0), late.get(source, 0))
-            if done < line < stopping.get(source, line + 1):
+            if done < line and not belongs_to_stop(event, stops):
                 yield _sign(event, waited(event), bundle)
     for event in bundle.events("heartbeat.beat"):
         if event.fields.get("what") == "unreachable" and bundle.observed("host_stopped"):

@@ -24,10 +24,11 @@ def test_the_same_answer_and_the_line_as_it_stands(tmp_path: Path, blanks: str) 
     assert _ranked(indented) == _ranked(bare) != []
 
 
-def test_stacks_keep_their_shape(tmp_path: Path) -> None:
+def test_deeper_blanks_stay(tmp_path: Path) -> None:
+    """Only what all lines share is taken off: the frames of an indented stack still stand below their thread."""
     path = tmp_path / "stack.txt"
     path.write_text(
         '    Thread 7 (idle): "MainThread"\n        wait (threading.py:359)\n        run (app.py:3)\n', encoding="utf-8"
     )
-    (read,) = investigate([str(path)]).bundle.reads
-    assert "indentation" not in read.transports or read.kind == "stacks"
+    (thread,) = investigate([str(path)]).bundle.events("stacks.thread")
+    assert (thread.fields["thread"], len(thread.fields["frames"])) == ("MainThread", 2)

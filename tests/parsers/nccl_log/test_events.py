@@ -86,6 +86,18 @@ def test_watchdog_with_and_without_a_stamp_and_only_once() -> None:
     assert events[1].stamp is None
 
 
+def test_the_month_has_one_digit_or_two() -> None:
+    rows = [
+        f"[rank{rank}]:[{stamp} 06:24:44.903881913 ProcessGroupNCCL.cpp:616] [Rank {rank}] {CAUGHT} {WORK}"
+        for rank, stamp in enumerate(("E626", "E0626", "E1206"))
+    ]
+    assert all(map(PARSER.claims, rows)) and PARSER.sniff("\n".join(rows)) > 0.9
+    june, padded, december = (event.stamp for event in events_of(*rows))
+    assert june is not None and padded is not None and december is not None
+    assert june.value == padded.value
+    assert december.value - june.value == 163 * 86400  # 26 June to 6 December
+
+
 def test_a_rank_with_nothing_in_flight_did_not_arrive() -> None:
     row = (
         "[rank1]:[E1130 20:14:49.526675303 ProcessGroupNCCL.cpp:1914] [PG ID 0 PG GUID 0(default_pg) Rank 1] Received"
