@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from parsers.cuda_core.exceptions import EXCEPTIONS
 from parsers.cuda_core.names import dtypes_of, library_of, readable
-from parsers.cuda_core.tables import EXCEPTIONS
 from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from parsers import cuda_gdb_rows as rows
 from parsers.contract import Line, Trouble
+from parsers.cuda_core.exceptions import EXCEPTIONS
 from parsers.cuda_core.names import library_of, readable
-from parsers.cuda_core.tables import EXCEPTIONS
 from parsers.event import NOBODY, Actor, Event, fact
 
 MOST_ROWS = 20_000

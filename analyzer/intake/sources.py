@@ -7,7 +7,6 @@ import io
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +49,8 @@ class Source:
         if self.seekable is not None:
             self.seekable.seek(0)
             return self.seekable
+        import tempfile  # loads much, and few sources have to be copied
+
         copy = tempfile.SpooledTemporaryFile(max_size=16 * MIB)  # noqa: SIM115  (closed by the garbage collector)
         left = budget.spool
         while left > 0 and (block := self.stream.read(min(MIB, left))):

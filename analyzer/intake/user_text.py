@@ -9,12 +9,12 @@ trigger line there is), and redaction. Shapes: vLLM's request logger (`Received 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from parsers.contract import Line
+from parsers.pattern import lazy
 
 LONGEST_OPEN = 5_000
 """Lines after a text that was opened and not closed that are still taken to belong to it."""
@@ -38,28 +38,28 @@ _ALWAYS = (
 _IN_REQUEST = r"(?<![A-Za-z0-9])(?:text|output|outputs|query|response|input|inputs|arguments|body|delta|completion|reasoning|suffix)"
 _QUOTED_KEY = r"""\\{0,3}["'](?:content|messages)"""
 _LEAD = r"""\\{0,3}["']?\s{0,4}[:=]\s{0,4}[\[(]?\s{0,2}b?(?P<quote>\\{0,3}["'])"""
-_OPENERS = re.compile(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}){_LEAD}")
-_OPENERS_IN_REQUEST = re.compile(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}|{_IN_REQUEST}){_LEAD}")
-_RAW = re.compile(r"(?:Received request|Generated response)[^\n]{0,200}?\b(?:prompt|output): (?=[^'\"\s])")
-_ABOUT_REQUEST = re.compile(
+_OPENERS = lazy(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}){_LEAD}")
+_OPENERS_IN_REQUEST = lazy(rf"(?i:{_ALWAYS}|{_QUOTED_KEY}|{_IN_REQUEST}){_LEAD}")
+_RAW = lazy(r"(?:Received request|Generated response)[^\n]{0,200}?\b(?:prompt|output): (?=[^'\"\s])")
+_ABOUT_REQUEST = lazy(
     r"Received request|Generated response|Receive: obj|Finish: obj|GenerateReqInput|ChatCompletionRequest|CompletionRequest"
     r"|CompletionOutput|RequestOutput|chatcmpl-|[Rr]equest body|[\"']role\\{0,3}[\"']|[\"']type\\{0,3}[\"']: ?\\{0,3}[\"']text"
 )
-_IDS = re.compile(
+_IDS = lazy(
     r"(?:prompt_token_ids|input_ids|output_token_ids|output_ids|token_ids)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}(?P<ids>\[[\d,\s.]{2,}\]?)"
 )
-_NAMED = re.compile(r"(?:Received|Added|Aborted|Finished|Aborting) request(?:\(s\))? (?P<id>[^\s:]{1,512})")
-_ACCESS = re.compile(
+_NAMED = lazy(r"(?:Received|Added|Aborted|Finished|Aborting) request(?:\(s\))? (?P<id>[^\s:]{1,512})")
+_ACCESS = lazy(
     r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<path>[^"\s?]{1,8192})(?P<query>\?[^"\s]{0,8192})?(?: HTTP/[\d.]+" (?P<code>\d{3}))?'
 )
 _INVENTED = ("400", "404", "405")
 """Answers to a path that the server does not have: then the path too is the client's words."""
-_SETTING = re.compile(r"\?[a-z_]{1,20}=[a-z0-9_,]{0,12}")
+_SETTING = lazy(r"\?[a-z_]{1,20}=[a-z0-9_,]{0,12}")
 """A query that sets something of the server (`/sleep?level=1`)."""
-_AFTER_PROMPT = re.compile(
+_AFTER_PROMPT = lazy(
     r", (?:params|sampling_params|prompt_token_ids|lora_request|output_token_ids|finish_reason)[:=]"
 )
-RECORD = re.compile(
+RECORD = lazy(
     r"(?:\([\w ]{1,60}=\d+\) |\[[^\]\n]{1,80}\] |\{\"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
     r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|WARN)\b)"
 )

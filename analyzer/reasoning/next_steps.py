@@ -16,6 +16,7 @@ from analyzer.reasoning.rank import Candidate
 from analyzer.reasoning.target import Target, target_of
 from analyzer.reasoning.verdict import Signs
 from analyzer.report import NextStep
+from parsers.pattern import lazy
 
 NOW, LATER = 6, 4
 DUMP_RISK = "ends the process's CUDA context, so the server must be restarted after it: do it last"
@@ -41,27 +42,27 @@ KINDS = (
     _Kind(
         "stacks",
         "stacks",
-        re.compile(r"py-spy(?!.*--native)"),
+        lazy(r"py-spy(?!.*--native)"),
         "stacks of the engine and of every worker, twice",
         True,
         PTRACE,
     ),
-    _Kind("metrics", "metrics", re.compile(r"/metrics|metrics scrape"), "two /metrics scrapes 30 s apart", True),
+    _Kind("metrics", "metrics", lazy(r"/metrics|metrics scrape"), "two /metrics scrapes 30 s apart", True),
     _Kind(
         "samples",
         "gpu_samples",
-        re.compile(r"nvidia-smi --query-gpu|nvidia-smi dmon"),
+        lazy(r"nvidia-smi --query-gpu|nvidia-smi dmon"),
         "utilisation, memory utilisation, power and clocks of every GPU for 10 s",
         True,
     ),
     _Kind(
-        "kernel log", "kernel_log", re.compile(r"dmesg|journalctl -k"), "the kernel log with wall-clock times", False
+        "kernel log", "kernel_log", lazy(r"dmesg|journalctl -k"), "the kernel log with wall-clock times", False
     ),
-    _Kind("server log", "server_log", re.compile(r"server log|start-up log"), "the server log from start-up on", False),
+    _Kind("server log", "server_log", lazy(r"server log|start-up log"), "the server log from start-up on", False),
     _Kind(
         "native stacks",
         "",
-        re.compile(r"py-spy.*--native"),
+        lazy(r"py-spy.*--native"),
         "native stacks of the engine and of every worker",
         True,
         PAUSES,
@@ -69,7 +70,7 @@ KINDS = (
     _Kind(
         "debugger",
         "",
-        re.compile(r"cuda-gdb"),
+        lazy(r"cuda-gdb"),
         "the resident kernels as the debugger sees them",
         True,
         "stops the process while it is attached",
@@ -77,7 +78,7 @@ KINDS = (
     _Kind(
         "GPU dump",
         "cuda_core",
-        re.compile(r"(?i)corepipe|core ?pipe|core dump"),
+        lazy(r"(?i)corepipe|core ?pipe|core dump"),
         "a GPU core dump that names the resident kernel and where its warps wait",
         True,
         DUMP_RISK,

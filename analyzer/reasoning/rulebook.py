@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
@@ -124,12 +123,18 @@ def load(extra: tuple[str, ...] = (), *, strict: bool = False) -> Rulebook:
     folders = [*extra, *filter(None, os.environ.get("STUCKWARP_RULES", "").split(os.pathsep))]
     if (home / prebuilt.NAME).is_file():
         shipped = prebuilt.thaw(home / prebuilt.NAME)
-        return _with(shipped, folders, hashlib.sha256(shipped.digest.encode()), strict) if folders else shipped
+        if not folders:
+            return shipped
+        from hashlib import sha256  # loads OpenSSL: only where rules are read that are not prebuilt
+
+        return _with(shipped, folders, sha256(shipped.digest.encode()), strict)
+    from hashlib import sha256
+
     causes = {
         slug: Cause(slug, entry.get("family", ""), entry.get("title", slug))
         for slug, entry in _toml(home / "causes.toml").items()
     }
-    digest = hashlib.sha256()
+    digest = sha256()
     rules: dict[str, Rule] = {}
     paths: dict[str, str] = {}
     faults: list[str] = []

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.lives import stops_of
+from parsers.pattern import lazy
 
-_PORT = re.compile(r"(?:server on https?://\S{1,80}?:|--port[ =]|running on https?://\S{1,80}?:)(\d{2,5})\b")
-_CONTAINER = re.compile(r"(?:^|/)([0-9a-f]{12})[0-9a-f]{52}(?:-json\.log|/)")
-_POD = re.compile(r"^[a-z0-9][a-z0-9.-]{1,252}$")
-_ENGINE = re.compile(r"(?i)engine|scheduler")
-_WORKER = re.compile(r"(?i)worker|rank|^TP\d|DetokenizerManager")
-_OPEN_PID = re.compile(r"<[^<>]{0,30}pids?>|\bPID\b|\$PID\b")
-_OPEN_PORT = re.compile(r"localhost:8000\b")
+_PORT = lazy(r"(?:server on https?://\S{1,80}?:|--port[ =]|running on https?://\S{1,80}?:)(\d{2,5})\b")
+_CONTAINER = lazy(r"(?:^|/)([0-9a-f]{12})[0-9a-f]{52}(?:-json\.log|/)")
+_POD = lazy(r"^[a-z0-9][a-z0-9.-]{1,252}$")
+_ENGINE = lazy(r"(?i)engine|scheduler")
+_WORKER = lazy(r"(?i)worker|rank|^TP\d|DetokenizerManager")
+_OPEN_PID = lazy(r"<[^<>]{0,30}pids?>|\bPID\b|\$PID\b")
+_OPEN_PORT = lazy(r"localhost:8000\b")
 DEFAULT_PORT = 8000
 """vLLM's port where the log does not say another."""
 MOST_PIDS = 16
@@ -28,7 +29,7 @@ STARTING = frozenset({
     "prepare_server_args", "init_model_worker", "launch_subprocesses", "_launch_subprocesses", "_init_executor",
     "_init_engine", "init_worker", "initialize_from_config", "capture_model", "compile_or_warm_up_model",
 })  # fmt: skip
-_FAILED_START = re.compile(
+_FAILED_START = lazy(
     r"^(?:Engine (?:core initialization failed|process failed to start)|WorkerProc initial|"
     r"\d+ validation errors? for \w*(?:Config|Args)\b)"
 )

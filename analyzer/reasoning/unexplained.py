@@ -16,6 +16,7 @@ from analyzer.reasoning.patterns import compiled
 from analyzer.reasoning.rank import Candidate
 from analyzer.reasoning.rulebook import SYMPTOM
 from parsers.event import Event
+from parsers.pattern import lazy
 
 MOST = 25
 LONGEST = 200
@@ -32,18 +33,18 @@ KINDS = (
 SEVERE = ("ERROR", "CRITICAL", "FATAL")
 
 _VARIABLE = (
-    (re.compile(r"https?://[^\s'\")]+"), "<url>"),
-    (re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), "<uuid>"),
-    (re.compile(r"\b(?:cmpl|chatcmpl|req|request)-[\w-]{6,}"), "<request>"),
-    (re.compile(r"(?<![\w/.])~?/(?:[\w.@+-]+/)*[\w.@+-]*"), "<path>"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{12,}\b"), "<hex>"),
-    (re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}\b"), "<NAME>"),
-    (re.compile(r"\b_{0,2}[a-z][a-z0-9]*(?:_[a-z0-9]+){2,}\b"), "<name>"),
-    (re.compile(r"\b[a-z_][a-z0-9_]*(?:\.[a-z0-9_]+){3,}\b"), "<name>"),
-    (re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*(?=$|[^\w]|[a-zA-Z]{1,3}\b)"), "#"),
+    (lazy(r"https?://[^\s'\")]+"), "<url>"),
+    (lazy(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), "<uuid>"),
+    (lazy(r"\b(?:cmpl|chatcmpl|req|request)-[\w-]{6,}"), "<request>"),
+    (lazy(r"(?<![\w/.])~?/(?:[\w.@+-]+/)*[\w.@+-]*"), "<path>"),
+    (lazy(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{12,}\b"), "<hex>"),
+    (lazy(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}\b"), "<NAME>"),
+    (lazy(r"\b_{0,2}[a-z][a-z0-9]*(?:_[a-z0-9]+){2,}\b"), "<name>"),
+    (lazy(r"\b[a-z_][a-z0-9_]*(?:\.[a-z0-9_]+){3,}\b"), "<name>"),
+    (lazy(r"(?<![\w.])\d+(?:[.:]\d+)*(?=$|[^\w]|[a-zA-Z]{1,3}\b)"), "#"),
 )
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
-_TELLING = re.compile(
+_TRACEBACK = lazy(r"Traceback \(most recent call last\):\s*$")
+_TELLING = lazy(
     r"(?i)\berror|fail|time(?:d)?[ -]?out|cannot|could not|unable|invalid|illegal|corrupt|killed|died|lost|hang|hung"
     r"|stuck|exceed|refused|denied|mismatch|abort|panic|fatal|unsupported|not supported|out of memory"
 )

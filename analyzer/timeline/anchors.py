@@ -14,6 +14,7 @@ from analyzer.timeline.clocks import BOOT, TIME_OF_DAY, kind_of
 from analyzer.timeline.dump_anchors import core_dumps
 from analyzer.timeline.timeline import UTC_DOMAIN, ZONE_STEP, Anchor, Timeline
 from parsers.event import Event
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 NEAR_METRICS = 30.0
@@ -25,9 +26,9 @@ SHARED_DELAY = 2.0
 SYSLOG_DELAY = 5.0
 READY = ("engine_ready", "api_start")
 FAULTS = ("server_log.cuda_error", "server_log.exception", "server_log.process_died", "server_log.engine_dead")
-_LEVEL = re.compile(r"^(?:[a-z]{2,8} {0,3}:[a-z]{3,7} {0,3}: |<\d{1,4}>)")
-_ISO = re.compile(r"^\d{4}-\d\d-\d\dT\S{8,30} ")
-_BRACKETS = re.compile(r"^\s{0,8}\[[^\]]{1,40}\] ?")
+_LEVEL = lazy(r"^(?:[a-z]{2,8} {0,3}:[a-z]{3,7} {0,3}: |<\d{1,4}>)")
+_ISO = lazy(r"^\d{4}-\d\d-\d\dT\S{8,30} ")
+_BRACKETS = lazy(r"^\s{0,8}\[[^\]]{1,40}\] ?")
 
 
 def find(timeline: Timeline, by_kind: Mapping[str, Sequence[Event]]) -> None:

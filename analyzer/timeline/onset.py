@@ -8,7 +8,6 @@ that still showed tokens; where something dies, the death is the onset.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from analyzer.timeline.clocks import kind_of
 from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before, written
 from parsers.event import Event
+from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ WAITED: dict[str, tuple[str, float, float]] = {
     "kernel_log.hung_task": ("seconds", 1.0, 0.0),
     "kernel_log.lockup": ("seconds", 1.0, 0.0),
 }
-_RAN_FOR = re.compile(r"ran for (\d{1,12}) milliseconds|timed out after (\d{1,9}) seconds|stuck for (\d{1,6})s")
-_RPC = re.compile(r"execute_model|RPC call|Engine iteration timed out")
+_RAN_FOR = lazy(r"ran for (\d{1,12}) milliseconds|timed out after (\d{1,9}) seconds|stuck for (\d{1,6})s")
+_RPC = lazy(r"execute_model|RPC call|Engine iteration timed out")
 EXECUTE_TIMEOUT = 300.0
 """VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS as shipped."""
 
@@ -320,8 +320,8 @@ def _from_observations(analysis: Analysis) -> Onset | None:
     return Onset(first.event, 0.0, 0.0, "the first record that shows the trouble") if first is not None else None
 
 
-_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
-_DATE = re.compile(r"(\d\d)([-/])(\d\d)(?=[ T])")
+_CLOCK = lazy(r"\d\d:\d\d:\d\d")
+_DATE = lazy(r"(\d\d)([-/])(\d\d)(?=[ T])")
 
 
 def earlier(stamp: Stamp, seconds: float) -> str:

@@ -91,7 +91,7 @@ def rules(data: bytes) -> None:
 
 def pickles(data: bytes) -> None:
     """The gate in front of flight recorder pickles."""
-    from parsers.flight_recorder import PickleRefusedError, load_plain
+    from parsers.flight_recorder.plain_pickle import PickleRefusedError, load_plain
 
     with suppress(PickleRefusedError):
         load_plain(data)

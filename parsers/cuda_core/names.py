@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from parsers.cuda_core.demangle import demangle
 from parsers.pattern import lazy
 
 MAX_NAME = 4096
@@ -64,10 +63,17 @@ _TYPES: tuple[tuple[str, str], ...] = (
 _TYPE = lazy("|".join(f"(?P<t{number}>{pattern})" for number, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
 
 
+def _short(mangled: str) -> str:
+    # Loaded when there is a kernel to name: the text parsers import this module, and most texts name none.
+    from parsers.cuda_core.demangle import demangle
+
+    return demangle(mangled).short
+
+
 @lru_cache(maxsize=4096)
 def library_of(mangled: str, source_file: str = "") -> str | None:
     """The library that a kernel belongs to by its name, or None; a kernel whose source is a `.py` file is Triton's."""
-    for text in (mangled[:MAX_NAME], demangle(mangled).short[:MAX_NAME]):
+    for text in (mangled[:MAX_NAME], _short(mangled)[:MAX_NAME]):
         text = text.removeprefix("void ")
         for library, pattern in _LIBRARIES:
             if pattern.search(text):
@@ -81,7 +87,7 @@ def dtypes_of(mangled: str) -> tuple[str, ...]:
     jet = _NVJET.match(mangled)
     if jet:
         return tuple(dict.fromkeys(_NVJET_LETTERS[c] for c in jet[1] if c in _NVJET_LETTERS))
-    text = demangle(mangled[:MAX_NAME]).short[:MAX_NAME]
+    text = _short(mangled[:MAX_NAME])[:MAX_NAME]
     found: dict[str, None] = {}
     for match in _TYPE.finditer(text):
         found[_TYPES[int((match.lastgroup or "t0")[1:])][0]] = None
@@ -94,5 +100,5 @@ def dtypes_of(mangled: str) -> tuple[str, ...]:
 
 def readable(mangled: str, limit: int = 120) -> str:
     """A name to read in a sentence: demangled without parameters, shortened in the middle."""
-    short = demangle(mangled).short
+    short = _short(mangled)
     return short if len(short) <= limit else f"{short[: limit - 30]}…{short[-29:]}"

@@ -13,49 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from parsers.cuda_core.elf_index import Section, SectionIndex
+from parsers.cuda_core.exceptions import EXCEPTIONS
 
 MAX_TABLE_BYTES = 32 << 20
-
-EXCEPTIONS = {
-    1: "lane illegal address",
-    2: "lane user stack overflow",
-    3: "device hardware stack overflow",
-    4: "warp illegal instruction",
-    5: "warp out-of-range address",
-    6: "warp misaligned address",
-    7: "warp invalid address space",
-    8: "warp invalid pc",
-    9: "warp hardware stack overflow",
-    10: "device illegal address",
-    11: "lane misaligned address",
-    12: "warp assert",
-    13: "lane syscall error",
-    14: "warp illegal address",
-    15: "lane nonmigratable atomsys",
-    16: "lane invalid atomsys",
-    17: "cluster out-of-range address",
-    18: "cluster block not present",
-    19: "warp stack canary",
-    20: "warp tmem access check",
-    21: "warp tmem leak",
-    22: "warp call requires newer driver",
-    23: "warp misaligned pc",
-    24: "warp pc overflow",
-    25: "warp misaligned register",
-    26: "warp illegal instruction encoding",
-    27: "warp illegal instruction parameter",
-    28: "warp out-of-range register",
-    29: "warp invalid constant address",
-    30: "warp mmu fault",
-    31: "warp arrive",
-    32: "cluster poison",
-    33: "warp api stack error",
-    34: "warp block not present",
-    35: "warp user stack overflow",
-    36: "warp tma syscall",
-    0xFFFFFFFF: "unknown exception",
-}
-"""`CUDBGException_t` of `cudadebugger.h`; 23 and above came with CUDA 13.1, which retired 1-3, 11, 13, 15, 16."""
 
 GRID_STATUS = {0: "invalid", 1: "pending", 2: "active", 3: "sleeping", 4: "terminated", 5: "undetermined"}
 KERNEL_TYPE = {1: "system", 2: "application"}

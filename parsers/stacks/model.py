@@ -7,7 +7,6 @@ move between releases. A signature therefore holds the bare name and the file's 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -137,7 +136,9 @@ def signature(frames: Sequence[Frame]) -> str:
     parts = [f"{frame.bare}@{frame.base}" for frame in frames if not frame.native]
     if not parts:
         parts = [frame.bare for frame in frames if not ADDRESS.match(frame.function) and frame.function != "??"]
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
+    from hashlib import sha256  # loads OpenSSL: only where there is a stack
+
+    return sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def role(command: str | None) -> str | None:

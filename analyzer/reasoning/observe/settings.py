@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from analyzer.reasoning.bundle import Bundle, Observation
 from analyzer.reasoning.facts import Fact
 from parsers.event import Event
+from parsers.pattern import lazy
 
-ON = re.compile(r"(?i)1|true|yes|on")
+ON = lazy(r"(?i)1|true|yes|on")
 Against = Callable[[str, Bundle], Iterator[Event]]
 """Yields the events which show that a setting of that value had no effect."""
 
@@ -48,7 +49,7 @@ def _engine(value: str, bundle: Bundle) -> Iterator[Event]:
 
 
 def _nccl(pattern: str, when: re.Pattern[str] = ON) -> Against:
-    shown = re.compile(pattern)
+    shown = lazy(pattern)
 
     def against(value: str, bundle: Bundle) -> Iterator[Event]:
         if when.fullmatch(value):
@@ -86,7 +87,7 @@ RULES: dict[str, Against] = {
     "env.NCCL_SOCKET_IFNAME": _interface,
     "env.HF_HUB_OFFLINE": _offline,
 }
-UNKNOWN = re.compile(r"Unknown vLLM environment variable detected: (VLLM_\w{1,80})")
+UNKNOWN = lazy(r"Unknown vLLM environment variable detected: (VLLM_\w{1,80})")
 
 
 def _restated(fact: Fact) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from analyzer.reasoning.bundle import Bundle, Observation
 from parsers.event import Event
+from parsers.pattern import lazy
 
 WAITING = {
     "lock",
@@ -20,8 +21,8 @@ WAITING = {
     "worker_reply",
     "native",
 }
-SPIN = re.compile(r"\b(?:sched_yield|acquire_read|acquire_write|SpinCondition\.wait|worker_busy_loop)\b")
-SERVER_COMMAND = re.compile(r"(?i)VLLM|EngineCore|Worker|sglang|python|ray::")
+SPIN = lazy(r"\b(?:sched_yield|acquire_read|acquire_write|SpinCondition\.wait|worker_busy_loop)\b")
+SERVER_COMMAND = lazy(r"(?i)VLLM|EngineCore|Worker|sglang|python|ray::")
 
 
 def observe(bundle: Bundle) -> Iterator[Observation]:
