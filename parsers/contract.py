@@ -13,7 +13,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, BinaryIO, ClassVar, Protocol, runtime_checkable
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from parsers.event import Event
 from parsers.span import SourceSpan
@@ -41,8 +41,7 @@ class Line:
         return SourceSpan(source, self.number, self.number, self.start, self.end)
 
 
-@dataclass(slots=True, frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """What could not be read and why. `tag` is one word of: truncated, corrupt, limit, undecodable, skipped,
     unsupported, unreadable. It is a finding about coverage, never fatal."""
 

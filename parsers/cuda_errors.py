@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from parsers.cuda_errors_table import ROWS
 from parsers.pattern import lazy
@@ -20,8 +20,7 @@ _NUMBER = lazy(
 )
 
 
-@dataclass(slots=True, frozen=True)
-class CudaError:
+class CudaError(NamedTuple):
     """One code: `runtime` and `driver` are its names in the two APIs ('' where it has none), `text` the short text."""
 
     code: int

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 
 
-@dataclass(slots=True, frozen=True)
-class Actor:
+class Actor(NamedTuple):
     """Who an event is about, as far as the record says.
 
     `process` is the role as printed (`EngineCore`, `Worker_TP0`, `APIServer`), `gpu` a PCI address in the form

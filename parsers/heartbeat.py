@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -154,7 +154,7 @@ class Heartbeat:
         of_day = hours * 3600.0 + minutes * 60 + seconds
         stamp = line.outer or Stamp(found["time"], ClockKind.WALL, of_day, 1.0, False, False)
         if dated is not None and dated.date_known and abs(dated.value % 86400 - of_day) < 120:
-            stamp = replace(dated, precision=120.0)  # `date` just above says the day, and perhaps the zone
+            stamp = dated._replace(precision=120.0)  # `date` just above says the day, and perhaps the zone
         # uptime prints whole minutes
         fields = {"uptime": up, "uncertainty": 60.0}
         return Event("kernel_log.clock_pair", line.span(source), line.text, stamp, NOBODY, fields)

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
@@ -106,8 +105,7 @@ _TEST_GPU = lazy(
 )
 
 
-@dataclass(slots=True, frozen=True)
-class Said:
+class Said(NamedTuple):
     """One NCCL line taken apart. `device` is the CUDA device number, not the rank."""
 
     level: str

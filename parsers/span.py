@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(slots=True, frozen=True)
-class SourceSpan:
+class SourceSpan(NamedTuple):
     """A stretch of one source.
 
     `first_line` and `last_line` count from 1 and split on `\\n` only, as `sed -n` does; both are 0 in a binary

@@ -6,8 +6,8 @@ timeline's work (`analyzer/timeline`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ClockKind(StrEnum):
@@ -23,8 +23,7 @@ class ClockKind(StrEnum):
     """Wall clock with a zone, or an epoch reading; `value` is Unix seconds."""
 
 
-@dataclass(slots=True, frozen=True)
-class Stamp:
+class Stamp(NamedTuple):
     """One reading: `text` as written, `value` in seconds (see `ClockKind`), `precision` in seconds."""
 
     text: str

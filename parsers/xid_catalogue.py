@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 TABLES = Path(__file__).parent / "kernel_log"
 
 
-@dataclass(slots=True, frozen=True)
-class XidEntry:
+class XidEntry(NamedTuple):
     """One Xid code. `scope` is app, gpu, link or host; `severity` info, warn, error or fatal; `first_action` none,
     restart_app, reset_gpu, reboot, update_driver, check_fabric or drain+RMA; `bucket` NVIDIA's own words."""
 
@@ -31,8 +30,7 @@ class XidEntry:
     notes: str = ""
 
 
-@dataclass(slots=True, frozen=True)
-class SxidEntry:
+class SxidEntry(NamedTuple):
     """One NVSwitch code. `fatality` is always_fatal, potentially_fatal, non_fatal or unlisted."""
 
     code: int
@@ -42,8 +40,7 @@ class SxidEntry:
     first_action: str
 
 
-@dataclass(slots=True, frozen=True)
-class LinkDecode:
+class LinkDecode(NamedTuple):
     """An NVLink 5 event (Xid 144-150) taken apart. `severity` as NVIDIA's sheet prints it (Fatal, Non-fatal, Link
     Fatal …), `immediate`/`investigate` its buckets, `origin` HW or SW; `exact` is False where the error status is
     not in the sheet and only the unit is known."""
@@ -58,8 +55,7 @@ class LinkDecode:
     exact: bool
 
 
-@dataclass(slots=True, frozen=True)
-class RecoveryAction:
+class RecoveryAction(NamedTuple):
     """What Xid 154 asks for: the driver's number, its words, and the first action in this catalogue's terms."""
 
     number: int

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.intake.text import Block, decode
 from parsers.pattern import lazy_bytes
@@ -21,8 +22,7 @@ _POD = lazy_bytes(rb"(?m)^==== (START|END) logs for container (\S{1,200}) of pod
 TITLE_ROOM = 4096
 
 
-@dataclass(slots=True, frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """A kind of sectioned text. `title` gives the name of the section that a rule begins (None: between sections) and
     how many bytes its rule and title take; `end_mark` stands in the last bytes of a whole text (empty: it has none)."""
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from parsers.contract import Line
 from parsers.pattern import lazy
@@ -21,8 +20,7 @@ SAMPLE = 200
 """Lines of the head that a transport is recognised by."""
 
 
-@dataclass(slots=True, frozen=True)
-class Unwrapped:
+class Unwrapped(NamedTuple):
     """One line without its transport: `text` = payload, `stamp` = the transport's reading, `partial` = the record goes
     on in the next line of the same `stream`."""
 
@@ -43,8 +41,7 @@ class Fold(Protocol):
     def finish(self) -> Iterator[Line]: ...
 
 
-@dataclass(slots=True, frozen=True)
-class Transport:
+class Transport(NamedTuple):
     """A named way of wrapping lines; `strip` gives None for a line that is not wrapped so. `sure` = the stricter form
     that recognition asks for, where a single line could be something else. `least` = wrapped lines that it takes."""
 

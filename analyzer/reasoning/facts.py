@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.reasoning.rule import Condition, Scalar
 from parsers.event import Event
@@ -134,8 +135,7 @@ def _in_range(condition: str, value: object) -> bool:
         return False
 
 
-@dataclass(slots=True, frozen=True)
-class Gate:
+class Gate(NamedTuple):
     """How an environment gate stands: True satisfied by at least one value, False violated by all, None not known."""
 
     name: str

@@ -7,7 +7,7 @@ proves nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.reasoning.bundle import Bundle
 from parsers.event import Event
@@ -19,8 +19,7 @@ WHOLE = ("API server", "uvicorn", "Process manager", "executor", "signal", "toke
 PARTS = ("EngineCore", "Worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """Lines of one stop: the first step, the line on which the next life begins (0: none), the first step of the
     server as a whole (0: only parts of it were stopped)."""
 

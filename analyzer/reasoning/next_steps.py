@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.evidence import Answer
@@ -24,8 +25,7 @@ PTRACE = "needs SYS_PTRACE in a container; does not stop the process"
 PAUSES = "needs SYS_PTRACE in a container; stops the process for a moment"
 
 
-@dataclass(slots=True, frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """A way of collecting: the artifact kind it yields, words by which a rule's own command is known as one of it, and
     whether the server must still run for it."""
 

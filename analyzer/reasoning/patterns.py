@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.user_text import without_user_text
@@ -18,8 +18,7 @@ PROSE = "notes"
 KEPT = 24
 
 
-@dataclass(slots=True, frozen=True)
-class Sought:
+class Sought(NamedTuple):
     """One pattern of one clause. `kinds` = artifact kinds it is searched in; empty = all."""
 
     key: str

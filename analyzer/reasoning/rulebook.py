@@ -27,8 +27,7 @@ class RuleFault(ValueError):
         self.faults = faults
 
 
-@dataclass(slots=True, frozen=True)
-class Cause:
+class Cause(NamedTuple):
     """A slug of the vocabulary of causes."""
 
     slug: str

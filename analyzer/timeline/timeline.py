@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
+from typing import NamedTuple
 
 from analyzer.timeline.clocks import BOOT, TIME_OF_DAY, WALL, YEARLESS, ZONED, SourceClock, kind_of
 from parsers.span import SourceSpan
@@ -34,8 +35,7 @@ INTERLEAVED = 5.0
 """Seconds by which lines of several processes may stand out of order in one source."""
 
 
-@dataclass(slots=True, frozen=True)
-class Anchor:
+class Anchor(NamedTuple):
     """A known pair: `value` on clock `domain` fell into [other_value - early, other_value + late] of `other`."""
 
     domain: str

@@ -8,7 +8,7 @@ alone: a bare `NVRM: …` line (`dmesg -t`, a grep) is a message without a prefi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from parsers.kernel_log import clock
 from parsers.pattern import lazy
@@ -17,8 +17,7 @@ from parsers.stamp import ClockKind, Stamp
 LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
 
 
-@dataclass(slots=True, frozen=True)
-class Prefix:
+class Prefix(NamedTuple):
     """A line taken apart. `form` names the container, `writer` the syslog identifier (`kernel`, `systemd` …; None
     where the container holds kernel lines only), `uptime` the inner `[seconds]` of a syslog line. `delta` is the
     seconds after the line before (`dmesg -e`), whose own clock only the reader can rebuild."""

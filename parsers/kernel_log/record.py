@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from parsers.contract import Line
@@ -232,7 +232,7 @@ class _Reader:
         if self.minute is None:
             return None
         self.since += prefix.delta
-        return replace(self.minute, text=f"+{prefix.delta:f}", value=self.minute.value + self.since, precision=60.0)
+        return self.minute._replace(text=f"+{prefix.delta:f}", value=self.minute.value + self.since, precision=60.0)
 
 
 def _plain(line: Line, prefix: Prefix, stamp: Stamp | None) -> Record:

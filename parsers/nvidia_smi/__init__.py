@@ -133,11 +133,11 @@ class NvidiaSmi:
     def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
         """Events of all outputs in the lines."""
         for found in _cut(lines, source):
-            if isinstance(found, tuple):
+            if isinstance(found, Event | Trouble):
+                yield found
+            else:
                 _, reader, piece = found
                 yield from reader(piece, source)
-            else:
-                yield found
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:
         """Lists of what was read: `formats`, `samples`, `processes`, `errors`, `ecc`, `links`, `fabric`,
@@ -146,8 +146,8 @@ class NvidiaSmi:
         view |= {"fabric": [], "topology": [], "nvlink": [], "facts": {}, "range": {}}
         places = {"sample": "samples", "process": "processes", "error": "errors", "link": "links"}
         for found in _cut(lines, source):
-            events: Iterable[Found] = [found] if not isinstance(found, tuple) else found[1](found[2], source)
-            if isinstance(found, tuple) and found[0] not in view["formats"]:
+            events: Iterable[Found] = [found] if isinstance(found, Event | Trouble) else found[1](found[2], source)
+            if not isinstance(found, Event | Trouble) and found[0] not in view["formats"]:
                 view["formats"].append(found[0])
             for event in events:
                 if isinstance(event, Trouble):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from parsers.contract import Line
 from parsers.pattern import lazy
@@ -22,8 +22,7 @@ NATIVE_SOURCE = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".rs"
 QUALIFIER = lazy(r"(?:.*\.)?(?P<bare>[^.]+)$")
 
 
-@dataclass(slots=True, frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A frame. `file` is as printed (short or full path, or a library), `line` counts from 1, None when not shown.
 
     `at` is the line of the dump that shows it.
@@ -86,8 +85,7 @@ class Process:
     whole_header: bool = False
 
 
-@dataclass(slots=True, frozen=True)
-class DumpError:
+class DumpError(NamedTuple):
     """A dump that failed. `error` is one of stopped_process, permission, not_found, python_version, other;
     `certainty` is `shown` when the tool said so, `hint` when it is only likely."""
 

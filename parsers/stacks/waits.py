@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from parsers.pattern import lazy
 from parsers.stacks.model import ADDRESS, Frame
@@ -112,8 +112,7 @@ SOCKET_FILES = ("zmq/", "socket.py", "ssl.py", "selectors.py", "connection.py", 
 WRAPPERS = _words("wrapper inner _fn decorate_context __enter__ __call__ _call_impl _wrapped_call_impl")
 
 
-@dataclass(slots=True, frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """What a thread waits for and which of its frames tells it (index into the frames, None when there is none)."""
 
     kind: str

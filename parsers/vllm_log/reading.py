@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from parsers.contract import Line
 from parsers.event import Actor, Event, fact
@@ -40,8 +40,7 @@ def _no_level(record: Record) -> str:
     return record.level
 
 
-@dataclass(slots=True, frozen=True)
-class Dialect:
+class Dialect(NamedTuple):
     """What one kind of server says: its templates, its throughput line, and which writers are its own records."""
 
     templates: Templates
