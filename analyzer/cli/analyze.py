@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.output import finish, report_options, rulebook_of
+
+if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
 
 
 @click.command("analyze")
@@ -20,6 +24,7 @@ def command(
     rule_folders: tuple[str, ...],
     fail_on: str | None,
     no_redact: bool,
+    budget: Budget,
 ) -> int:
     """Rank what went wrong in PATHS: folders, archives, files, or - for standard input.
 
@@ -34,4 +39,4 @@ def command(
             raise click.ClickException(
                 f"there is no {path}. Give a folder, an archive, a file, or - for standard input."
             )
-    return finish(analyze(paths, rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)
+    return finish(analyze(paths, rulebook_of(rule_folders), budget), format_, output, full, fail_on, no_redact)

@@ -28,6 +28,7 @@ import click
 @click.option(
     "--rules", "rule_folders", multiple=True, type=click.Path(file_okay=False), help="A further folder of rules."
 )
+@click.option("--limit", "settings", multiple=True, metavar="NAME=VALUE", help="As for analyze.")
 @click.option(
     "--engine",
     type=click.Choice(("processes", "ray")),
@@ -50,6 +51,7 @@ def command(
     time_limit: float,
     memory_limit: int,
     rule_folders: tuple[str, ...],
+    settings: tuple[str, ...],
     engine: str,
     format_: str,
 ) -> int:
@@ -69,7 +71,12 @@ def command(
     from analyzer.fleet.store import Store
     from analyzer.fleet.table import render_table
     from analyzer.fleet.worker import Limits, pool
+    from analyzer.intake.budget import budget_of
 
+    try:
+        budget_of(settings)
+    except ValueError as problem:
+        raise click.ClickException(str(problem)) from problem
     try:
         found = list(expand(bundles))
     except OSError as problem:
@@ -80,7 +87,7 @@ def command(
         raise click.ClickException(f"there is no {found[0]}. Give a folder of bundles, paths, a glob, or @LIST.")
     limits = Limits(time_limit, memory_limit << 20)
     try:
-        store = Store(out, tuple(str(Path(folder).resolve()) for folder in rule_folders))
+        store = Store(out, tuple(str(Path(folder).resolve()) for folder in rule_folders), settings)
     except OSError as problem:
         raise click.ClickException(f"{out} cannot be written: {problem.strerror}. Choose another folder.") from problem
     with progress(len(found)) as tick:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from analyzer.cli.output import write
+from analyzer.cli.output import limit_option, write
 
 if TYPE_CHECKING:
     from analyzer.inspection import Addition
+    from analyzer.intake.budget import Budget
 
 
 @click.command("inspect")
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
 @click.option("--sass", is_flag=True, help="Instructions around the PCs of a GPU core dump (extra: stuckwarp[sass]).")
 @click.option("--sass-symbol", metavar="NAME", help="The same for a function by name, even without line information.")
-def command(file: str, format_: str, output: Path | None, sass: bool, sass_symbol: str | None) -> int:
+@limit_option
+def command(
+    file: str, format_: str, output: Path | None, sass: bool, sass_symbol: str | None, budget: Budget
+) -> int:
     """What FILE holds: a GPU core dump, a server or kernel log, stacks, samples, a scrape.
 
     \b
@@ -36,7 +40,7 @@ def command(file: str, format_: str, output: Path | None, sass: bool, sass_symbo
         )
     if file != "-" and not Path(file).is_file():
         raise click.ClickException(f"there is no file {file}. Give one artifact; a folder is for `stuckwarp analyze`.")
-    views = inspect(file, addition=_sass(sass_symbol) if sass or sass_symbol is not None else None)
+    views = inspect(file, budget, addition=_sass(sass_symbol) if sass or sass_symbol is not None else None)
     if not views:
         raise click.ClickException(f"nothing in {file} was recognised. `stuckwarp analyze` reads it as notes.")
     if format_ == "json":

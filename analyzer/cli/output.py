@@ -14,6 +14,7 @@ import click
 from parsers.contract import UNREAD
 
 if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
     from analyzer.reasoning.rulebook import Rulebook
     from analyzer.report import Report
 
@@ -28,10 +29,31 @@ redact_option = click.option(
 )
 
 
+def _budget(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> Budget:
+    from analyzer.intake.budget import budget_of
+
+    try:
+        return budget_of(settings)
+    except ValueError as problem:
+        raise click.ClickException(f"{problem} docs/safety.md says what each does.") from problem
+
+
+limit_option = click.option(
+    "--limit",
+    "budget",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_budget,
+    help="Another limit on reading, e.g. member-out=64GiB (docs/safety.md). Again for more.",
+)
+"""Gives the command a `Budget`, as `budget`."""
+
+
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--format`, `-o`, `--full`, `--rules`, `--fail-on`, `--no-redact`."""
+    """`--format`, `-o`, `--full`, `--rules`, `--fail-on`, `--limit`, `--no-redact`."""
     for option in (
         redact_option,
+        limit_option,
         click.option(
             "--format",
             "format_",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.output import note, write
+from analyzer.cli.output import limit_option, note, write
 from parsers.contract import UNREAD
+
+if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
 
 
 @click.command("redact")
@@ -19,7 +23,8 @@ from parsers.contract import UNREAD
     type=click.Path(path_type=Path),
     help="A new folder, a new .tar.gz, or (for one saved report) a new .json.",
 )
-def command(paths: tuple[str, ...], output: Path) -> int:
+@limit_option
+def command(paths: tuple[str, ...], output: Path, budget: Budget) -> int:
     """Write a copy of PATHS (folders, archives, files, or one saved report) without secrets, users' text and names.
 
     One value has one placeholder everywhere. redactions.json lists what was replaced where, without the values. It is
@@ -42,7 +47,7 @@ def command(paths: tuple[str, ...], output: Path) -> int:
             )
         return _report(Path(paths[0]), output)
     try:
-        done = redact_bundle(paths, output)
+        done = redact_bundle(paths, output, budget)
     except RedactionError as problem:
         raise click.ClickException(str(problem)) from problem
     except OSError as problem:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.output import colour_wanted, note, rulebook_of, write
+from analyzer.cli.output import colour_wanted, limit_option, note, rulebook_of, write
 
 if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
     from analyzer.reasoning.rule import Rule
     from analyzer.reasoning.rulebook import Rulebook
 
@@ -112,11 +113,11 @@ def search(folders: tuple[str, ...], query: tuple[str, ...], limit: int) -> int:
 @command.command("explain")
 @click.argument("rule")
 @click.argument("paths", nargs=-1, required=True)
+@limit_option
 @click.pass_obj
-def explain(folders: tuple[str, ...], rule: str, paths: tuple[str, ...]) -> int:
+def explain(folders: tuple[str, ...], rule: str, paths: tuple[str, ...], budget: Budget) -> int:
     """Clause by clause: why RULE did or did not fit PATHS."""
     from analyzer.analyze import read
-    from analyzer.intake.budget import Budget
     from analyzer.reasoning.rank import explain as explain_rule
     from analyzer.render.rule import explanation_text
 
@@ -125,7 +126,7 @@ def explain(folders: tuple[str, ...], rule: str, paths: tuple[str, ...]) -> int:
             raise click.ClickException(f"there is no {path}. Give the files that were analysed.")
     rulebook = rulebook_of(folders)
     chosen = _rule(rulebook, rule)
-    bundle, _troubles = read(paths, rulebook, Budget())
+    bundle, _troubles = read(paths, rulebook, budget)
     write(explanation_text(explain_rule(chosen, bundle), colour_wanted(False)), None)
     return 0
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.output import colour_wanted, note, rulebook_of, write
+from analyzer.cli.output import colour_wanted, limit_option, note, rulebook_of, write
 from parsers.contract import UNREAD
+
+if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
 
 FORMATS = ("text", "json", "jsonl", "chrome", "timesketch")
 
@@ -33,6 +37,7 @@ FORMATS = ("text", "json", "jsonl", "chrome", "timesketch")
 @click.option(
     "--rules", "rule_folders", multiple=True, type=click.Path(file_okay=False), help="A further folder of rules."
 )
+@limit_option
 def command(
     paths: tuple[str, ...],
     around: str | None,
@@ -45,6 +50,7 @@ def command(
     format_: str,
     output: Path | None,
     rule_folders: tuple[str, ...],
+    budget: Budget,
 ) -> int:
     """PATHS merged on one axis: gaps, uncertainty and clocks shown, never guessed.
 
@@ -62,7 +68,7 @@ def command(
             raise click.ClickException(
                 f"there is no {path}. Give a folder, an archive, a file, or - for standard input."
             )
-    analysis = investigate(paths, rulebook_of(rule_folders))
+    analysis = investigate(paths, rulebook_of(rule_folders), budget)
     whole = story(analysis, limit=None)
     try:
         chosen = select(whole, Selection(around, since, until, kinds, sources, gpu, rank))

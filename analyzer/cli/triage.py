@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.output import finish, report_options, rulebook_of
+
+if TYPE_CHECKING:
+    from analyzer.intake.budget import Budget
 
 
 @click.command("triage")
@@ -21,6 +25,7 @@ def command(
     rule_folders: tuple[str, ...],
     fail_on: str | None,
     no_redact: bool,
+    budget: Budget,
 ) -> int:
     """Rank what went wrong in one pasted text: FILE, or standard input.
 
@@ -37,4 +42,4 @@ def command(
         raise click.ClickException(f"{file} is a folder. `stuckwarp analyze {file}` reads it.")
     if file != "-" and not Path(file).is_file():
         raise click.ClickException(f"there is no file {file}. Give a file, or - for standard input.")
-    return finish(analyze([file], rulebook_of(rule_folders)), format_, output, full, fail_on, no_redact)
+    return finish(analyze([file], rulebook_of(rule_folders), budget), format_, output, full, fail_on, no_redact)

@@ -107,8 +107,8 @@ def write_whole(path: Path, text: str) -> None:
 class Store:
     """The folder of results. Raises OSError when it cannot be made."""
 
-    def __init__(self, folder: Path, rules: tuple[str, ...] = ()) -> None:
-        self.folder, self._rules = folder, rules
+    def __init__(self, folder: Path, rules: tuple[str, ...] = (), limits: tuple[str, ...] = ()) -> None:
+        self.folder, self._rules, self._limits = folder, rules, limits
         self._reports = folder / "reports"
         self._reports.mkdir(parents=True, exist_ok=True)
         for left in self._reports.glob(".*.partial"):
@@ -131,7 +131,7 @@ class Store:
                 known()
                 continue
             planned.add(key)
-            tasks.append(Task(key, str(path), self._rules))
+            tasks.append(Task(key, str(path), self._rules, self._limits))
         return tasks
 
     def put(self, task: Task, report: str) -> None:

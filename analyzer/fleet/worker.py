@@ -24,11 +24,12 @@ class Limits:
 
 @dataclass(slots=True, frozen=True)
 class Task:
-    """A bundle to be analysed. `key` is what the result is filed under."""
+    """A bundle to be analysed. `key` is what the result is filed under, `limits` as `budget_of` takes them."""
 
     key: str
     path: str
     rules: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def failed(why: str, path: str) -> str:
@@ -48,8 +49,9 @@ def failed(why: str, path: str) -> str:
 def analysed(task: Task) -> str:
     """The report on one bundle as JSON. A pure function of the bundle: how long it took is left out."""
     from analyzer.analyze import analyze
+    from analyzer.intake.budget import budget_of
 
-    report = analyze([task.path], _rulebook(task.rules))
+    report = analyze([task.path], _rulebook(task.rules), budget_of(task.limits))
     return report.model_copy(update={"took_s": None}).model_dump_json()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MIB = 1 << 20
@@ -36,3 +38,39 @@ class Budget:
         """Count `count` bytes read out of the input; False once the total is used up."""
         self.spent += count
         return self.spent <= self.total_out
+
+
+SETTABLE = {
+    "total-out": "bytes", "member-out": "bytes", "spool": "bytes", "decoder-memory": "bytes", "line-kept": "bytes",
+    "ratio": "count", "members": "count", "depth": "count", "regex-seconds": "seconds",
+}  # fmt: skip
+"""The limits that `--limit NAME=VALUE` sets, and what their values count. The others steer how a text is read."""
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_WHAT = {"bytes": "a size such as 512MiB or 8GB", "count": "a whole number", "seconds": "seconds such as 0.5"}
+
+
+def budget_of(settings: Iterable[str]) -> Budget:
+    """A budget with some limits set: `NAME=VALUE` with a name of `SETTABLE`. Sizes take K, M, G, T (powers of 1000; of
+    1024 with an i). Raises ValueError, whose message says what to give instead."""
+    budget = Budget()
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        unit = SETTABLE.get(name)
+        if unit is None:
+            raise ValueError(f"there is no limit {name!r}. The limits that can be set are: {', '.join(SETTABLE)}.")
+        number = _number(value.strip(), unit)
+        if number is None or number <= 0:
+            raise ValueError(f"{value!r} is no value for the limit {name}. Give {_WHAT[unit]}, more than 0.")
+        setattr(budget, name.replace("-", "_"), number if unit == "seconds" else int(number))
+    return budget
+
+
+def _number(value: str, unit: str) -> float | None:
+    if unit == "bytes":
+        found = _SIZE.fullmatch(value)
+        return float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()] if found else None
+    if not re.fullmatch(r"\d{1,12}" if unit == "count" else r"\d{1,9}(?:\.\d{1,6})?", value):
+        return None
+    return float(value)

@@ -57,7 +57,8 @@ class Source:
             copy.write(block)
             left -= len(block)
         if left <= 0 and self.stream.read(1):
-            self.truncated.append(Trouble(self.name, "limit", f"only the first {budget.spool} bytes were read"))
+            text = f"only the first {budget.spool} bytes were read (--limit spool)"
+            self.truncated.append(Trouble(self.name, "limit", text))
         copy.seek(0)
         return copy  # type: ignore[return-value]  # SpooledTemporaryFile is a BinaryIO in all but name
 
