@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from analyzer.reasoning.bundle import Bundle
 from parsers.event import Event
+from parsers.span import SourceSpan
 
 # Marks with which a start begins.
 STARTS = ("args", "config", "engine_init")
 # Who says that the whole server is being stopped; an engine or a worker that gets a signal is not the server.
-WHOLE = ("API server", "uvicorn", "Process manager", "executor", "signal", "tokenizer")
+WHOLE = ("API server", "uvicorn", "MPClient", "Process manager", "executor", "signal", "tokenizer")
 PARTS = ("EngineCore", "Worker")
 
 
@@ -53,7 +54,10 @@ def stops_of(bundle: Bundle) -> dict[str, list[Stop]]:
 
 
 def _of_the_whole(step: Event) -> bool:
-    return step.fields.get("who") in WHOLE and not str(step.actor.process or "").startswith(PARTS)
+    who, process = step.fields.get("who"), str(step.actor.process or "")
+    if who == "Process manager" and process.startswith("APIServer"):
+        return False  # an API server says so before; without that it clears away after a death
+    return who in WHOLE and not process.startswith(PARTS)
 
 
 def belongs_to_stop(event: Event, stops: dict[str, list[Stop]]) -> bool:
@@ -68,6 +72,39 @@ def belongs_to_stop(event: Event, stops: dict[str, list[Stop]]) -> bool:
     return False
 
 
-def last_life(source: str, stops: dict[str, list[Stop]]) -> int:
-    """The line on which the last life of a source begins; 0 where the log shows no earlier stop."""
-    return max((stop.next_life for stop in stops.get(source, ())), default=0)
+def last_life(source: str, stops: dict[str, list[Stop]], begun: dict[str, list[int]]) -> int:
+    """The line on which the last life of a source begins; 0 where the log shows no earlier life."""
+    return max([stop.next_life for stop in stops.get(source, ())] + begun.get(source, [0])[-1:])
+
+
+def beginnings(bundle: Bundle) -> dict[str, list[int]]:
+    """The lines on which the lives of each server's log begin, the first one at 0. Only for sources in which a server
+    prints its arguments: the log of a single worker belongs to whoever started it.
+
+    A process prints its arguments once, so the second time in one log is the next start.
+    """
+    found: dict[str, list[int]] = {}
+    seen: dict[str, dict[str, Event]] = {}
+    marks = [event for event in bundle.events("server_log.phase") if event.fields.get("phase") == "args"]
+    for mark in sorted(marks, key=lambda one: (one.span.source, one.span.first_line)):
+        lives, mine = found.setdefault(mark.span.source, [0]), seen.setdefault(mark.span.source, {})
+        name = str(mark.actor.process or "")
+        before = mine.get(name)
+        if before is not None and mark.span.first_line - before.span.first_line > 3:
+            lives.append(mark.span.first_line)
+            mine.clear()
+        mine[name] = mark
+    return found
+
+
+Life = tuple[str, int]
+"""A source and the line on which one life of its server begins."""
+
+
+def life_of(span: SourceSpan, begun: dict[str, list[int]]) -> Life | None:
+    """Which server, and which life of it, a record belongs to; None for what belongs to no single server (a kernel
+    log, stacks, the log of one worker)."""
+    lives = begun.get(span.source)
+    if lives is None:
+        return None
+    return span.source, max(line for line in lives if line <= max(span.first_line, 0))

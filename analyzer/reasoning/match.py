@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from analyzer.reasoning.bundle import Bundle, Observation
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
+from analyzer.reasoning.lives import beginnings, life_of
 from analyzer.reasoning.patterns import KEPT, PROSE, Sighting
 from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.timeline.coverage import looked
@@ -29,10 +30,12 @@ SHOWN_BY: dict[str, tuple[str, ...]] = {
     "waits_then_progress": ("server_log",),
     "ready_reached": ("server_log",),
     "orderly_stop": ("server_log",),
+    "silent_end": ("server_log",),
     "abrupt_end": ("server_log",),
     "same_stack_twice": ("stacks",),
     "thread_waits": ("stacks",),
     "engine_waits_for_worker": ("stacks",),
+    "engine_stands": ("stacks",),
     "idle_engine_stack": ("stacks",),
     "idle_spin": ("stacks",),
     "gil_held": ("stacks",),
@@ -70,7 +73,25 @@ def findings(rule: Rule, bundle: Bundle) -> list[Finding]:
     settled: set[str] = set()
     for finding in answered.values():
         _in_order(finding, answered, settled)
+    _of_one_server(list(answered.values()), bundle)
     return list(answered.values())
+
+
+def _of_one_server(answers: list[Finding], bundle: Bundle) -> None:
+    """Take back what speaks against a rule in the log of another server, or in another life of the same one, than
+    all that speaks for it: that one server came up says nothing of its neighbour. The kernel's log, stacks and the
+    like belong to no single server, and count."""
+    begun = beginnings(bundle)
+    if sum(len(lives) for lives in begun.values()) < 2:
+        return
+    lives = {life_of(record.span, begun) for one in answers
+             if one.side == "for" and one.answer is Answer.SEEN for record in one.records} - {None}
+    for finding in answers if lives else ():
+        if finding.side == "against" and finding.answer is Answer.SEEN and finding.records:
+            kept = [record for record in finding.records if life_of(record.span, begun) in {None, *lives}]
+            if not kept:
+                finding.answer, finding.count = Answer.ABSENT, 0
+            finding.records = kept
 
 
 def _in_order(finding: Finding, answered: dict[str, Finding], settled: set[str]) -> None:

@@ -70,6 +70,8 @@ TROUBLING = (
     "flat_counter",
     "zero_throughput_running",
     "queue_stands",
+    "silent_end",
+    "engine_stands",
     "slow_but_moving",
     "open_phase",
     "open_bar",

@@ -66,7 +66,7 @@ IDLE_FILES = ("concurrent/futures/thread.py", "tqdm/_monitor.py", "asyncio/base_
               "uvloop/", "anyio/_backends", "torch/_inductor/compile_worker", "opentelemetry/sdk", "prometheus_client",
               "multiprocessing/resource_tracker.py", "usage_lib.py", "zmq/utils/garbage.py",
               "resource_tracker.py")  # fmt: skip
-HTTP_FILES = ("http/client.py", "urllib/request.py", "urllib3/", "requests/", "huggingface_hub/", "httpx/", "httpcore/",
+HTTP_FILES = ("http/client.py", "urllib/request.py", "urllib3/", "requests/", "huggingface_hub/", "httpx", "httpcore",
               "aiohttp/client", "hf_transfer", "hf_xet", "botocore/", "boto3/", "modelscope/hub", "smart_open/",
               "runai_model_streamer", "gcsfs/", "s3fs/")  # fmt: skip
 DOWNLOAD_NAMES = lazy(r"download|urlretrieve|urlopen|snapshot_|http_get|xet_get|get_cubin|get_artifact|fetch_")
@@ -298,6 +298,7 @@ def _network_top(native: list[tuple[int, Frame]], python: list[tuple[int, Frame]
         (frame.bare in SOCKET_NAMES and _within(frame.file, SOCKET_FILES))
         or frame.base in ("ssl.py", "socket.py", "selectors.py")
         or (frame.bare == "wait" and frame.file.endswith("multiprocessing/connection.py"))
+        or ("httpcore" in frame.file and "_backends/" in frame.file)  # reads of its sockets, whose C call is not shown
         for _, frame in python[:2]
     )
 

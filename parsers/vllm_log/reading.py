@@ -327,7 +327,9 @@ class LogReading:
         if what == "shutdown":
             if self._dead:
                 return  # cleaning up after a death is no step of an orderly stop
-            self._stopping = True
+            self._stopping = self._stopping or _asks_for_a_stop(record, fields)
+        elif what == "phase" and fields.get("phase") == "args":
+            self._dead = self._stopping = False  # the next start in the same log
         elif what in ("engine_dead", "process_died") and not self._stopping:
             self._dead = True
         event = self._event(what, line, record, fields)
@@ -344,6 +346,16 @@ class LogReading:
         if line.host and actor.host is None:
             return Actor(actor.process, actor.pid, actor.rank, actor.gpu, line.host)
         return actor
+
+
+def _asks_for_a_stop(record: Record, fields: dict[str, Any]) -> bool:
+    """Whether a step of a stop shows that the server was asked to stop. What an engine or a worker does, and what an
+    API server sends to them, happens in the same way when one of them has died and the rest is cleared away; a script
+    without an API server stops its engine with the same words when it ends."""
+    who = fields.get("who")
+    if who in ("Worker", "system") or (who == "Process manager" and record.process.startswith("APIServer")):
+        return False
+    return not record.process.startswith(("EngineCore", "Worker"))
 
 
 def _quote(line: Line, record: Record) -> str:

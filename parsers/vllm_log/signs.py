@@ -33,6 +33,9 @@ SIGNS: tuple[Template, ...] = (
     template("process_died",
              r"(?:mpirun|prterun|mpiexec|prun) noticed that process rank (?P<rank>\d+) with PID (?P<pid>\d+)",
              "noticed that process rank", name="mpi rank"),
+    # the signal handler of TVM's FFI library, which comes with xgrammar and FlashInfer; a stack in C follows
+    template("process_died", r"!{3,12} Segfault encountered !{3,12}", "Segfault encountered", name="unnamed",
+             exit_code=-11),
     template("engine_dead", r"AsyncLLM output_handler failed", how="output_handler_failed"),
     template("engine_dead", r"\[shutdown\] MPClient: engine core exited unexpectedly", "exited unexpectedly",
              how="exited_unexpectedly"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from analyzer.reasoning.bundle import Bundle, Observation
-from analyzer.reasoning.lives import last_life, stops_of
-from analyzer.reasoning.observe.progress import _by_source
+from analyzer.reasoning.lives import Stop, beginnings, last_life, life_of, stops_of
+from analyzer.reasoning.observe.progress import by_source
 from parsers.event import Event
 
 DONE = ("api_start", "engine_ready", "first_request")
@@ -15,16 +16,41 @@ FATAL = ("server_log.exception", "server_log.engine_dead", "server_log.process_d
 
 
 def observe(bundle: Bundle) -> Iterator[Observation]:
-    """Ready reached, phases and bars left open, an orderly stop, downloads without an end."""
-    stops = stops_of(bundle)
-    for source, marks in _by_source(bundle.events("server_log.phase")):
-        yield from _phases(bundle, source, marks, last_life(source, stops))
-    for ready in bundle.events("server_log.ready")[:1]:
-        yield Observation("ready_reached", [ready])
-    for _source, steps in _by_source(bundle.events("server_log.shutdown")):
-        yield Observation("orderly_stop", [steps[-1], steps[0]])
+    """Ready reached, phases and bars left open, an orderly stop, lives without an end, downloads without an end."""
+    stops, begun = stops_of(bundle), beginnings(bundle)
+    for source, marks in by_source(bundle.events("server_log.phase")):
+        yield from _phases(bundle, source, marks, last_life(source, stops, begun))
+    told = set()
+    for ready in bundle.events("server_log.ready"):
+        life = life_of(ready.span, begun)
+        if life not in told:
+            told.add(life)
+            yield Observation("ready_reached", [ready])
+    for source, steps in by_source(bundle.events("server_log.shutdown")):
+        for stop in stops.get(source, ()):
+            mine = [e for e in steps if stop.begins <= e.span.first_line < (stop.next_life or 1 << 62)]
+            if stop.whole and mine:
+                yield Observation("orderly_stop", [mine[-1], mine[0]])
+    yield from _silent_ends(bundle, stops, begun)
     yield from _bars(bundle)
     yield from _downloads(bundle)
+
+
+def _silent_ends(bundle: Bundle, stops: dict[str, list[Stop]], begun: dict[str, list[int]]) -> Iterator[Observation]:
+    """Lives that had become ready and are followed by the next start with neither a stop nor an error in between: the
+    server was gone without a word. The telling event is the next start."""
+    for source, lives in begun.items():
+        for line, following in pairwise(lives):
+            up = [e for e in bundle.events("server_log.ready") if _within(e, source, line, following)]
+            ended = any(stop.next_life == following for stop in stops.get(source, ())) or any(
+                _within(e, source, line, following) for e in bundle.events(*FATAL))
+            again = [e for e in bundle.events("server_log.phase") if _within(e, source, following, following + 1)]
+            if up and again and not ended:
+                yield Observation("silent_end", [again[0], up[-1]])
+
+
+def _within(event: Event, source: str, first: int, following: int) -> bool:
+    return event.span.source == source and first <= event.span.first_line < following
 
 
 def _ends_at(bundle: Bundle, source: str) -> int:
@@ -74,7 +100,7 @@ def _captured(bundle: Bundle, source: str) -> bool:
 
 
 def _bars(bundle: Bundle) -> Iterator[Observation]:
-    for source, bars in _by_source(bundle.events("server_log.progress_bar")):
+    for source, bars in by_source(bundle.events("server_log.progress_bar")):
         last = bars[-1]
         end = _ends_at(bundle, source)
         if not last.fields.get("finished") and last.span.last_line >= end - 2 and not _stopped(
@@ -83,7 +109,7 @@ def _bars(bundle: Bundle) -> Iterator[Observation]:
 
 
 def _downloads(bundle: Bundle) -> Iterator[Observation]:
-    for source, steps in _by_source(bundle.events("server_log.download")):
+    for source, steps in by_source(bundle.events("server_log.download")):
         names = {str(e.fields.get("name")) for e in steps}
         if len(names) >= 5:
             yield Observation("many_downloads", [steps[-1], steps[0]], {"count": len(names)})

@@ -26,12 +26,12 @@ SLOW = 2.0
 def observe(bundle: Bundle) -> Iterator[Observation]:
     """Flat and moving counters, throughput of zero with requests running, waits that passed or did not."""
     yield from _scrapes(bundle)
-    for source, events in _by_source(bundle.events("server_log.stats")):
+    for source, events in by_source(bundle.events("server_log.stats")):
         yield from _throughput(bundle, source, events)
     yield from _waits(bundle)
 
 
-def _by_source(events: list[Event]) -> list[tuple[str, list[Event]]]:
+def by_source(events: list[Event]) -> list[tuple[str, list[Event]]]:
     ordered = sorted(events, key=lambda e: (e.span.source, e.span.first_line))
     return [(source, list(mine)) for source, mine in groupby(ordered, key=lambda e: e.span.source)]
 
@@ -88,20 +88,20 @@ def _line_of(scrape: Event, name: str) -> Event:
     return scrape
 
 
-def _number(event: Event, name: str) -> float:
+def number(event: Event, name: str) -> float:
     value = event.fields.get(name)
     return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Observation]:
-    moving = [e for e in stats if _number(e, "generation_tps") > 0 or _number(e, "prompt_tps") > 0]
+    moving = [e for e in stats if number(e, "generation_tps") > 0 or number(e, "prompt_tps") > 0]
     if moving:
         yield Observation(
-            "serving_progress", [moving[-1]], {"what": "throughput", "value": _number(moving[-1], "generation_tps")}
+            "serving_progress", [moving[-1]], {"what": "throughput", "value": number(moving[-1], "generation_tps")}
         )
     last = stats[-1]
-    idle = _number(last, "generation_tps") == 0 and _number(last, "prompt_tps") == 0
-    if idle and _number(last, "running") > 0:
+    idle = number(last, "generation_tps") == 0 and number(last, "prompt_tps") == 0
+    if idle and number(last, "running") > 0:
         answered = [
             e
             for e in bundle.events("server_log.request")
@@ -110,27 +110,27 @@ def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Obs
             and int(e.fields.get("status") or 0) < 400
         ]
         if not answered:
-            yield Observation("zero_throughput_running", [last], {"running": _number(last, "running")})
+            yield Observation("zero_throughput_running", [last], {"running": number(last, "running")})
     end = stats[-2:]  # lines that say the same are thinned out to the first and the last
-    shrinks = len(end) == 2 and _number(end[1], "waiting") < _number(end[0], "waiting")
+    shrinks = len(end) == 2 and number(end[1], "waiting") < number(end[0], "waiting")
     if len(end) == 2 and not shrinks and all(_queue_stands(e) for e in end):
-        yield Observation("queue_stands", [last, end[0]], {n: _number(last, n) for n in ("waiting", "running")})
-    busy = [e for e in stats if _number(e, "running") > 0]
-    slow = [e for e in busy if 0 < _number(e, "generation_tps") < SLOW]
+        yield Observation("queue_stands", [last, end[0]], {n: number(last, n) for n in ("waiting", "running")})
+    busy = [e for e in stats if number(e, "running") > 0]
+    slow = [e for e in busy if 0 < number(e, "generation_tps") < SLOW]
     if len(slow) >= 2 and len(slow) >= 0.8 * len(busy):
         yield Observation(
-            "slow_but_moving", [slow[-1], slow[0]], {"generation_tps": _number(slow[-1], "generation_tps")}
+            "slow_but_moving", [slow[-1], slow[0]], {"generation_tps": number(slow[-1], "generation_tps")}
         )
 
 
 def _queue_stands(stats: Event) -> bool:
     """Several times more requests wait than run, and no prompt was read: the queue is not served."""
-    waiting = _number(stats, "waiting")
-    return waiting >= 5 and waiting >= 4 * _number(stats, "running") and _number(stats, "prompt_tps") == 0
+    waiting = number(stats, "waiting")
+    return waiting >= 5 and waiting >= 4 * number(stats, "running") and number(stats, "prompt_tps") == 0
 
 
 def _waits(bundle: Bundle) -> Iterator[Observation]:
-    for source, waits in _by_source(bundle.events("server_log.shm_broadcast_wait")):
+    for source, waits in by_source(bundle.events("server_log.shm_broadcast_wait")):
         last_wait = waits[-1].span.first_line
         marks = [
             e
@@ -140,7 +140,7 @@ def _waits(bundle: Bundle) -> Iterator[Observation]:
         tokens = [
             e
             for e in bundle.events("server_log.stats")
-            if e.span.source == source and (_number(e, "generation_tps") > 0 or _number(e, "prompt_tps") > 0)
+            if e.span.source == source and (number(e, "generation_tps") > 0 or number(e, "prompt_tps") > 0)
         ]
         after = [e for e in marks + tokens if e.span.first_line > last_wait]
         ready = [e for e in bundle.events("server_log.ready") if e.span.source == source]

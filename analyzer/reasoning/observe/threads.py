@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from analyzer.reasoning.bundle import Bundle, Observation
+from analyzer.reasoning.observe.progress import by_source, natural, number
 from parsers.event import Event
 from parsers.pattern import lazy
 
@@ -47,6 +49,7 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
         if _spins(thread):
             yield Observation("idle_spin", [thread], fields)
     yield from _twice(mains)
+    yield from _stands(bundle, mains)
     yield from _gil(threads)
     yield from _locks(threads)
     yield from _stopped(bundle)
@@ -109,6 +112,24 @@ def _twice(threads: list[Event]) -> Iterator[Observation]:
                 [thread, first],
                 {"process": _process(thread), "top": frames[0], "wait": thread.fields.get("wait")},
             )
+
+
+def _stands(bundle: Bundle, mains: list[Event]) -> Iterator[Observation]:
+    """The engine waits for the answer to the same step in two dumps, and nothing else shows that it moves. A busy
+    engine can be met twice in that place: its counters or its last throughput line then tell so."""
+    if bundle.observed("moving_counter"):
+        return
+    waits = [t for t in mains if t.fields.get("wait") == "worker_reply" and "Engine" in _process(t)]
+    for one, two in pairwise(sorted(waits, key=lambda t: (natural(t.span.source), t.span.first_line))):
+        if one.actor.pid == two.actor.pid and _frames(one) == _frames(two) and not _busy(bundle):
+            yield Observation("engine_stands", [two, one], {"process": _process(two), "top": _frames(two)[0]})
+            return
+
+
+def _busy(bundle: Bundle) -> bool:
+    """Whether the last throughput line of some log counts tokens of requests that still run."""
+    return any(number(stats[-1], "generation_tps") > 0 and number(stats[-1], "running") > 0
+               for _, stats in by_source(bundle.events("server_log.stats")))
 
 
 def _gil(threads: list[Event]) -> Iterator[Observation]:

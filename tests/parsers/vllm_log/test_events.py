@@ -122,10 +122,22 @@ def test_a_compiler_message_is_no_usage_error() -> None:
 
 
 def test_cleaning_up_after_a_death_is_no_orderly_stop() -> None:
-    stop = W.format(level="INFO", message="[shutdown] MPClient: stopping engine manager")
-    death = W.format(level="WARNING", message="[shutdown] MPClient: engine core exited unexpectedly; starting cleanup")
+    api = W.replace("Worker_TP0", "APIServer")
+    stop = api.format(level="INFO", message="[shutdown] MPClient: stopping engine manager")
+    death = api.format(level="WARNING", message="[shutdown] MPClient: engine core exited unexpectedly")
     assert len(kinds(events_of(VLLM, f"{stop}\n{death}\n{stop}"), "shutdown")) == 2
     assert kinds(events_of(VLLM, f"{death}\n{stop}"), "shutdown") == []
+    args = api.format(level="INFO", message="non-default args: {'port': 8000}")
+    assert len(kinds(events_of(VLLM, f"{death}\n{stop}\n{args}\n{stop}"), "shutdown")) == 1  # the next start
+
+
+def test_clearing_away_before_the_death_is_told_is_no_orderly_stop() -> None:
+    api = W.replace("Worker_TP0", "APIServer")
+    sent = api.format(level="INFO", message="[shutdown] Process manager: send sigterm to process EngineCore")
+    death = api.format(level="WARNING", message="[shutdown] MPClient: engine core exited unexpectedly")
+    stop = api.format(level="INFO", message="[shutdown] MPClient: stopping engine manager")
+    events = kinds(events_of(VLLM, f"{sent}\n{death}\n{stop}"), "shutdown")
+    assert [event.fields["who"] for event in events] == ["Process manager"]
 
 
 def test_secrets_are_not_kept() -> None:
