@@ -72,6 +72,8 @@ TROUBLING = (
     "queue_stands",
     "silent_end",
     "engine_stands",
+    "all_refused",
+    "left_paused",
     "slow_but_moving",
     "open_phase",
     "open_bar",

@@ -69,6 +69,7 @@ SIGNS: tuple[Template, ...] = (
     template("ready", r"(?P<what>Uvicorn running on \S{1,200})", "Uvicorn running on"),
     template("request_aborted", r"Aborted request(?:\(s\))? (?P<request_id>[\w\-.,]{1,200}?)\.?$", "Aborted request"),
     template("request_aborted", r"Request (?P<request_id>[\w\-.]{1,200}) aborted", " aborted"),
+    template("pause", r"setting pause state to (?P<state>\w{1,40})", "setting pause state to"),
     template("dump_input", r"Dumping input data for ", "Dumping input data"),
     # --- compilation and autotuning outside torch.compile
     template("jit", r"Loading JIT ops: (?P<name>\S{1,200})", what="flashinfer", edge="begin"),

@@ -21,6 +21,10 @@ PREEMPTIONS = ("vllm:num_preemptions_total",)
 RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
 SLOW = 2.0
 """Tokens per second below which a serving engine is called slow."""
+SLOW_EACH, FEW = 1.0, 8
+"""The same for each request, while no more than so many run."""
+REFUSED = 3
+"""Refused requests from which it counts that not one was answered."""
 
 
 def observe(bundle: Bundle) -> Iterator[Observation]:
@@ -29,6 +33,8 @@ def observe(bundle: Bundle) -> Iterator[Observation]:
     for source, events in by_source(bundle.events("server_log.stats")):
         yield from _throughput(bundle, source, events)
     yield from _waits(bundle)
+    yield from _refused(bundle)
+    yield from _paused(bundle)
 
 
 def by_source(events: list[Event]) -> list[tuple[str, list[Event]]]:
@@ -116,11 +122,18 @@ def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Obs
     if len(end) == 2 and not shrinks and all(_queue_stands(e) for e in end):
         yield Observation("queue_stands", [last, end[0]], {n: number(last, n) for n in ("waiting", "running")})
     busy = [e for e in stats if number(e, "running") > 0]
-    slow = [e for e in busy if 0 < number(e, "generation_tps") < SLOW]
+    slow = [e for e in busy if _crawls(e)]
+    if len(stats) >= 2 and all(number(e, "generation_tps") > 0 and number(e, "running") > 0 for e in end):
+        yield Observation("still_moving", [last, end[0]], {"generation_tps": number(last, "generation_tps")})
     if len(slow) >= 2 and len(slow) >= 0.8 * len(busy):
         yield Observation(
             "slow_but_moving", [slow[-1], slow[0]], {"generation_tps": number(slow[-1], "generation_tps")}
         )
+
+
+def _crawls(stats: Event) -> bool:
+    tokens, running = number(stats, "generation_tps"), number(stats, "running")
+    return 0 < tokens < SLOW or (0 < tokens < SLOW_EACH * running and running <= FEW)
 
 
 def _queue_stands(stats: Event) -> bool:
@@ -151,3 +164,23 @@ def _waits(bundle: Bundle) -> Iterator[Observation]:
             yield Observation("late_progress", [after[-1]])
         elif tokens or (ready and ready[0].span.first_line < waits[0].span.first_line):
             yield Observation("waits_after_ready", [waits[0], waits[-1]], {"count": len(waits)})
+
+
+def _refused(bundle: Bundle) -> Iterator[Observation]:
+    """Several requests were refused, and the log shows neither an answered one nor a token."""
+    served = {e.span.source for e in bundle.events("server_log.phase") if e.fields.get("phase") == "first_request"}
+    served |= {e.span.source for e in bundle.events("server_log.stats") if number(e, "generation_tps") > 0}
+    for source, answers in by_source(bundle.events("server_log.request")):
+        mine = [e for e in answers if e.fields.get("method") == "POST" and "/v1/" in str(e.fields.get("path"))]
+        if source not in served and len(mine) >= REFUSED:
+            yield Observation("all_refused", [mine[-1], mine[0]], {"count": len(mine)})
+
+
+def _paused(bundle: Bundle) -> Iterator[Observation]:
+    """The scheduler was paused, and the log shows neither that it was let go again nor tokens after it."""
+    for source, states in by_source(bundle.events("server_log.pause")):
+        last = states[-1]
+        tokens = [e for e in bundle.events("server_log.stats") if e.span.source == source
+                  and e.span.first_line > last.span.first_line and number(e, "generation_tps") > 0]
+        if str(last.fields.get("state")).startswith("PAUSED") and len(tokens) < 2:
+            yield Observation("left_paused", [last], {"state": last.fields.get("state")})
