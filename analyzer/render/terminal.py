@@ -255,7 +255,9 @@ def _others(page: Page, others: list[Hypothesis], at_most: int) -> None:
         if hypothesis.ruled_out:
             _ruled_out(page, label, hypothesis, at_most)
         else:
-            _line(page, label, f"{hypothesis.rank}", f"{hypothesis.confidence:<8}", hypothesis.title)
+            # No fault of its own: "medium" beside it, below the word HEALTHY, would read like one.
+            word = "benign" if hypothesis.impact == "info" else hypothesis.confidence
+            _line(page, label, f"{hypothesis.rank}", f"{word:<8}", hypothesis.title)
     if len(others) > len(shown):
         page.row("", f"{phrases.count_of(len(others) - len(shown), 'other')} with --full", mark="…")
 
