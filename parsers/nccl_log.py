@@ -31,7 +31,9 @@ _ANCHORED = lazy(
     r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?:"
     r" [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b"
 )
-_BARE = lazy(r"NCCL (?:WARN|ERROR) \S|NCCL version \d")
+_BARE = lazy(r"(?:[\w/.+-]{1,120}\.\w{1,3}:\d{1,6} )?NCCL (?:WARN|ERROR) \S|NCCL version \d")
+# Reporters cut host and process away and leave the place in the source.
+_PLACE_ONLY = lazy(r"[\s|>]{0,8}([\w/.+-]{1,120}\.\w{1,3}:\d{1,6}) $")
 _DATED = lazy(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d"
     r" \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] "
@@ -98,6 +100,8 @@ _ROW = lazy(
     r"})\s{1,10}(.{1,120})$"
 )
 _OUT_OF_BOUNDS = lazy(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
+_TEST_FAILED = lazy(r"\S{1,255}: Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '")
+_TEST_ECHO = lazy(r" \.\. \S{1,255} pid \d{1,10}: Test failure ")
 _BANDWIDTH = lazy(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}(\d{1,12}(?:\.\d{1,8})?)")
 _TEST_GPU = lazy(
     r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255})"
@@ -125,7 +129,10 @@ def take_apart(text: str) -> Said | None:
     before, message = text[: found.start()], text[found.end() :]
     origin = _ORIGIN.search(before[-420:])
     if origin is None:
-        return Said(found[1], message.strip()) if not before.strip(" |>") else None
+        place = _PLACE_ONLY.match(before[-140:])
+        if place is None and before.strip(" |>"):
+            return None
+        return Said(found[1], message.strip(), place=place[1] if place else None)
     lead = before[: len(before) - len(origin[0])]
     dated = _DATED.search(lead[-64:])
     stamp = clock.iso(dated[1] or dated[2]) if dated else None
@@ -169,6 +176,9 @@ class _Reading:
                 yield from self._torch(line, text)
             elif "gloo" in text or "Gloo" in text:
                 yield from self._gloo(line, text)
+            elif "Test " in text and " failure " in text and _TEST_FAILED.match(text):
+                fields = {"message": text.strip()}
+                yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(), fields)
             elif text.startswith("#") or (text[:1] == " " and "  " in text[1:]):
                 yield from self._table(line, text)
         if self.result is not None:
@@ -358,14 +368,14 @@ class NcclLog:
         b"socket.cpp", b"NCCLUtils", b"connectFullMesh", b"gloo/transport",
         b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network",
         b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
-        b" -> 3", b" -> 4", b" -> 5", b" -> 6", b" -> 7", b" -> 8", b" -> 9", b"# Out of bounds", b"# Avg bus",
+        b" -> 3", b" -> 4", b" -> 5", b" -> 6", b" -> 7", b" -> 8", b" -> 9", b"# Out of bounds", b"# Avg bus", b": Test NCCL failure", b": Test CUDA failure",
         b"#  Rank", b"MNNVL", b"P2P is disabled", b"FlightRecorder", b"HashStore", b"cudaDriverVersion",
         b"Loading topology file", b"isAllDirectP2p", b"enable P2P",
     )  # fmt: skip
 
     def sniff(self, head: str) -> float:
         """By the share of lines that NCCL, the watchdog or a collective test wrote."""
-        own = watchdog = other = server = 0
+        own = watchdog = other = server = table = heads = 0
         for text in head.split("\n")[:600]:
             if not text.strip():
                 continue
@@ -375,9 +385,17 @@ class NcclLog:
                 watchdog += 1
             elif text.startswith("#") and ("nThread" in text or "Collective test" in text or "Avg bus" in text):
                 own += 2
+            elif _ROW.match(text) or _TEST_FAILED.match(text) or _TEST_ECHO.match(text):
+                table += 1
+            elif text.startswith("#"):
+                heads += 1
             else:
                 other += 1
                 server += bool(_SERVER.match(text))
+        if table >= 3:  # a table of a collective test, of which the reporter may have cut the head and the end
+            own += table + heads
+        else:
+            other += table + heads
         total = own + watchdog + other
         if not total or not (own or watchdog):
             return 0.0
