@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from analyzer.intake.transport import Fold, Transport, Unwrapped, epoch, instant
+from analyzer.intake.transport import DEPTH, Fold, Transport, Unwrapped, carrier, epoch, inside, instant
 from parsers.contract import Line
 from parsers.pattern import lazy
 from parsers.stamp import Stamp
@@ -66,7 +66,7 @@ def journal_of(lines: list[str]) -> Transport | None:
         kinds = {line for line in lines if line.startswith(("_TRANSPORT=", "SYSLOG_IDENTIFIER="))}
         if kinds and all(line.split("=", 1)[1] == "kernel" for line in kinds):
             return None  # the kernel log parser reads an export of kernel lines
-        return Transport("journal export", lambda text: None, fold=Export)
+        return Transport("journal export", lambda text: None, fold=Export, journal=True)
     written: dict[str, list[str]] = {}
     for line in lines:
         found = _entry(line)
@@ -79,10 +79,17 @@ def journal_of(lines: list[str]) -> Transport | None:
     # The host's own messages stand in a journal without a front. One that has a front was written by another program
     # into its own output (`dmesg -w` in a container): there the journal is only the transport.
     parsers = text_parsers()
-    chosen = frozenset(writer for writer, payloads in written.items()
-                       if any(one.claims(text) for text in payloads for one in parsers
-                              if one.kind not in ("kernel_log", "fabric") or _OWN_FRONT.match(text)))
-    return Transport("journal", _strip_for(chosen)) if chosen else None
+
+    def is_a_servers(texts: list[str], depth: int = 0) -> bool:
+        if any(one.claims(text) for text in texts for one in parsers
+               if one.kind not in ("kernel_log", "fabric") or _OWN_FRONT.match(text)):
+            return True
+        # `docker compose up` or `srun` as a unit: its journal carries what it carries.
+        within = carrier(texts) if depth < DEPTH - 1 else None
+        return within is not None and is_a_servers(inside(within, texts), depth + 1)
+
+    chosen = frozenset(writer for writer, payloads in written.items() if is_a_servers(payloads))
+    return Transport("journal", _strip_for(chosen), journal=True) if chosen else None
 
 
 def message_of(value: Any) -> str | None:

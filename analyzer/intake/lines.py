@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.text import Block, clip, decode, without_ansi
-from analyzer.intake.transport import Transport, unwrap
+from analyzer.intake.transport import Layer, Transport
 from parsers.contract import Line
 from parsers.stamp import ClockKind, Stamp
 
@@ -71,52 +71,25 @@ def physical(block: Block, budget: Budget, kept: int | None = None) -> Iterator[
 
 
 class Unwrapping:
-    """Lines without the transports of `stack`. State is kept between blocks: a record may go on in the next."""
+    """Lines without the transports of `stack`, outermost first. State is kept between blocks."""
 
     def __init__(self, stack: tuple[Transport, ...], budget: Budget) -> None:
-        self._stack, self._kept = stack, budget.line_kept
-        self._folds = [one.fold() for one in stack if one.fold is not None]
-        self._stack = tuple(one for one in stack if one.fold is None)
-        self._held: dict[str, Line] = {}
+        self._layers = [Layer(one, budget.line_kept) for one in stack]
 
     def lines(self, lines: Iterable[Line]) -> Iterator[Line]:
         """The payload lines. A payload of several lines gives several lines with one number."""
-        for fold in self._folds:
-            lines = fold.lines(lines)
-        if not self._stack:
-            yield from lines
-            return
-        for line in lines:
-            inner = unwrap(self._stack, line.text)
-            stream = inner.stream
-            held = self._held.pop(stream, None)
-            if held is None:
-                line.text = inner.text
-                line.outer, line.host = inner.stamp or line.outer, inner.host or line.host
-            else:
-                held.text, held.end = clip(held.text + inner.text, self._kept), line.end
-                line = held
-            if inner.partial and len(line.text) < self._kept:
-                self._held[stream] = line
-                continue
-            yield from split(line)
+        return self._through(self._layers, iter(lines))
 
     def finish(self) -> Iterator[Line]:
         """What was begun and never ended."""
-        for fold in self._folds:
-            yield from fold.finish()
-        for line in self._held.values():
-            yield from split(line)
-        self._held.clear()
+        for depth, layer in enumerate(self._layers, 1):
+            yield from self._through(self._layers[depth:], layer.finish())
 
-
-def split(line: Line) -> Iterator[Line]:
-    """A payload of several lines as several lines with the place of the one that carried them."""
-    if "\n" not in line.text:
-        yield line
-        return
-    for text in line.text.split("\n"):
-        yield Line(line.number, line.start, line.end, text.removesuffix("\r"), line.outer, line.host)
+    @staticmethod
+    def _through(layers: list[Layer], lines: Iterator[Line]) -> Iterator[Line]:
+        for layer in layers:
+            lines = layer.lines(lines)
+        return lines
 
 
 def lines_of(block: Block, stack: tuple[Transport, ...], budget: Budget) -> Iterator[Line]:

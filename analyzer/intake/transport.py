@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from analyzer.intake.text import clip
 from parsers.contract import Line
 from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
@@ -18,6 +19,7 @@ from parsers.stamp import ClockKind, Stamp
 DEPTH = 3
 SAMPLE = 200
 """Lines of the head that a transport is recognised by."""
+SAMPLE_LINE = 64 * 1024
 
 
 class Unwrapped(NamedTuple):
@@ -43,13 +45,15 @@ class Fold(Protocol):
 
 class Transport(NamedTuple):
     """A named way of wrapping lines; `strip` gives None for a line that is not wrapped so. `sure` = the stricter form
-    that recognition asks for, where a single line could be something else. `least` = wrapped lines that it takes."""
+    that recognition asks for, where a single line could be something else. `least` = wrapped lines that it takes;
+    `journal` = bound to the writers of one journal."""
 
     name: str
     strip: Strip
     sure: Strip | None = None
     least: int = 1
     fold: Callable[[], Fold] | None = None
+    journal: bool = False
 
 
 _RFC3339 = lazy(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
@@ -203,22 +207,92 @@ def transports_of(head: str) -> tuple[Transport, ...]:
     stack: list[Transport] = []
     if (indent := _indentation(lines)) is not None:
         stack.append(indent)
-        lines = [one.text for one in map(indent.strip, lines) if one is not None]
-    for _ in range(DEPTH - len(stack)):
-        for transport in TRANSPORTS:
-            if transport in stack:
-                continue
-            strip = transport.sure or transport.strip
-            wrapped = [one for one in map(strip, lines) if one is not None]
-            if len(wrapped) >= max(transport.least, 0.8 * len(lines)):
-                stack.append(transport)
-                lines = [one.text for one in wrapped if one.text.strip()] or lines
-                break
-        else:
+        lines = inside(indent, lines)
+    while len(stack) < DEPTH:
+        found = carrier(lines, stack)
+        if found is None and not any(one.journal for one in stack):
+            found = _journal(every if not stack else lines)
+        if found is None:
             break
-    if len(stack) < DEPTH and (inner := _journal(every if not stack else lines) or _constant_prefix(lines)) is not None:
-        stack.append(inner)
+        stack.append(found)
+        lines = inside(found, every if found.fold is not None else lines) or lines
+    if len(stack) < DEPTH and (prefix := _constant_prefix(lines)) is not None:
+        stack.append(prefix)
     return tuple(stack)
+
+
+def carrier(lines: list[str], stack: Sequence[Transport] = ()) -> Transport | None:
+    """The transport of `TRANSPORTS` around most of these lines. None comes twice, but for JSON records: what one
+    collector wrote may be read by another."""
+    for transport in TRANSPORTS:
+        if transport in stack and transport is not TRANSPORTS[0]:
+            continue
+        strip = transport.sure or transport.strip
+        if sum(strip(line) is not None for line in lines) >= max(transport.least, 0.8 * len(lines)):
+            return transport
+    return None
+
+
+def inside(transport: Transport, lines: list[str]) -> list[str]:
+    """What `transport` carries in these lines: only what it wraps, records that it split joined, no blank lines."""
+    if transport.fold is None:
+        lines = [line for line in lines if transport.strip(line) is not None]
+    layer = Layer(transport, SAMPLE_LINE)
+    read = [*layer.lines(Line(0, 0, 0, line) for line in lines), *layer.finish()]
+    return [line.text for line in read if line.text.strip()]
+
+
+class Layer:
+    """One transport taken off line by line. State is kept between blocks: a record may go on in the next.
+
+    The outermost reading and the innermost host of a line stay. `kept` = characters of a joined record.
+    """
+
+    def __init__(self, transport: Transport, kept: int) -> None:
+        self._strip, self._kept = transport.strip, kept
+        self._fold = transport.fold() if transport.fold is not None else None
+        self._held: dict[tuple[str | None, str], Line] = {}
+
+    def lines(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """The payload lines. A payload of several lines gives several lines with one number."""
+        if self._fold is not None:
+            yield from self._fold.lines(lines)
+            return
+        strip, pieces = self._strip, self._held
+        for line in lines:
+            inner = strip(line.text)
+            if inner is None:
+                yield line
+                continue
+            key = (line.host, inner.stream)
+            held = pieces.pop(key, None) if pieces else None
+            if held is None:
+                line.text = inner.text
+                line.outer, line.host = line.outer or inner.stamp, inner.host or line.host
+            else:
+                held.text, held.end = clip(held.text + inner.text, self._kept), line.end
+                line = held
+            if inner.partial and len(line.text) < self._kept:
+                pieces[key] = line
+                continue
+            yield from split(line)
+
+    def finish(self) -> Iterator[Line]:
+        """What was begun and never ended."""
+        if self._fold is not None:
+            yield from self._fold.finish()
+        for line in self._held.values():
+            yield from split(line)
+        self._held.clear()
+
+
+def split(line: Line) -> Iterator[Line]:
+    """A payload of several lines as several lines with the place of the one that carried them."""
+    if "\n" not in line.text:
+        yield line
+        return
+    for text in line.text.split("\n"):
+        yield Line(line.number, line.start, line.end, text.removesuffix("\r"), line.outer, line.host)
 
 
 def _journal(lines: list[str]) -> Transport | None:
@@ -264,19 +338,3 @@ def _constant_prefix(lines: list[str]) -> Transport | None:
     if text_parser("\n".join(line.removeprefix(prefix) for line in lines)) is None:
         return None
     return Transport("constant prefix", lambda text: Unwrapped(text[len(prefix):]) if text.startswith(prefix) else None)
-
-
-def unwrap(stack: tuple[Transport, ...], text: str) -> Unwrapped:
-    """One line without the transports of `stack`; the outermost reading and the innermost host are kept."""
-    stamp: Stamp | None = None
-    host: str | None = None
-    partial = False
-    stream = ""
-    for transport in stack:
-        inner = transport.strip(text)
-        if inner is None:
-            continue
-        text, stamp, host = inner.text, stamp or inner.stamp, inner.host or host
-        partial = partial or inner.partial
-        stream += inner.stream
-    return Unwrapped(text, stamp, host, partial, stream)

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.intake.budget import MIB, Budget
+from analyzer.intake.lines import Unwrapping
 from analyzer.intake.read import lines_of
 from analyzer.intake.text import blocks
-from analyzer.intake.transport import transports_of, unwrap
+from analyzer.intake.transport import transports_of
 from parsers.contract import Line, Trouble
 from parsers.stamp import ClockKind
 
@@ -105,4 +106,5 @@ def test_syslog_is_no_transport() -> None:
 
 def test_bad_record_is_kept_as_text() -> None:
     stack = transports_of(wrapped("docker json-file"))
-    assert unwrap(stack, "{broken").text == "{broken"
+    unwrapping = Unwrapping(stack, Budget())
+    assert [line.text for line in unwrapping.lines([Line(1, 0, 7, "{broken")])] == ["{broken"]
