@@ -368,7 +368,8 @@ class NcclLog:
         b"socket.cpp", b"NCCLUtils", b"connectFullMesh", b"gloo/transport",
         b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network",
         b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
-        b" -> 3", b" -> 4", b" -> 5", b" -> 6", b" -> 7", b" -> 8", b" -> 9", b"# Out of bounds", b"# Avg bus", b": Test NCCL failure", b": Test CUDA failure",
+        b" -> 3", b" -> 4", b" -> 5", b" -> 6", b" -> 7", b" -> 8", b" -> 9", b"# Out of bounds", b"# Avg bus",
+        b": Test NCCL failure", b": Test CUDA failure",
         b"#  Rank", b"MNNVL", b"P2P is disabled", b"FlightRecorder", b"HashStore", b"cudaDriverVersion",
         b"Loading topology file", b"isAllDirectP2p", b"enable P2P",
     )  # fmt: skip
