@@ -226,8 +226,16 @@ def onset(analysis: Analysis) -> Onset | None:
         fresh = [sign for sign in signs if not _much_later(sign.place, known, PIPELINE)]
         signs = fresh or ([] if trouble & set(FULL_STALL) else signs)
     first = _first(signs)
+    for silent in bundle.observed("silent_end")[:1]:
+        again, last = _place(silent.events[0], bundle), silent.events[-1]
+        if first is None or before(again, first.place) is True:
+            note = "the last line of progress before a start that follows no stop"
+            return Onset(last, 0.0, 0.0, note, again.latest)
     if progress is None and first is None:
         return _from_observations(analysis)
+    if first is None and "slow_but_moving" in trouble and not trouble & set(FULL_STALL):
+        slow = bundle.observed("slow_but_moving")[0].events[-1]
+        return Onset(slow, STATS_EVERY, 0.0, "the first throughput line that is slow; it tells of the time before it")
     if first is None:
         return progress.onset() if progress is not None else None
     if progress is not None and _stalled_first(progress, first, bool(trouble & set(FULL_STALL))):

@@ -46,7 +46,8 @@ def _silent_ends(bundle: Bundle, stops: dict[str, list[Stop]], begun: dict[str, 
                 _within(e, source, line, following) for e in bundle.events(*FATAL))
             again = [e for e in bundle.events("server_log.phase") if _within(e, source, following, following + 1)]
             if up and again and not ended:
-                yield Observation("silent_end", [again[0], up[-1]])
+                lasts = [e for e in bundle.events("server_log.stats") if _within(e, source, line, following)]
+                yield Observation("silent_end", [again[0], (lasts or up)[-1]])
 
 
 def _within(event: Event, source: str, first: int, following: int) -> bool:

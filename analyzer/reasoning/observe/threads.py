@@ -115,21 +115,26 @@ def _twice(threads: list[Event]) -> Iterator[Observation]:
 
 
 def _stands(bundle: Bundle, mains: list[Event]) -> Iterator[Observation]:
-    """The engine waits for the answer to the same step in two dumps, and nothing else shows that it moves. A busy
-    engine can be met twice in that place: its counters or its last throughput line then tell so."""
-    if bundle.observed("moving_counter"):
+    """The engine waits for the answer to the same step in two dumps, or in one while the log's last line says that
+    nothing runs; and nothing else shows that it moves. A busy engine can be met twice in that place: its counters, its
+    last throughput line or a worker at work then tell so."""
+    if bundle.observed("moving_counter") or any(
+            t.fields.get("wait") == "running" and "Worker" in _process(t) for t in mains):
         return
-    waits = [t for t in mains if t.fields.get("wait") == "worker_reply" and "Engine" in _process(t)]
+    waits = [t for t in mains if t.fields.get("wait") == "worker_reply"
+             and any("EngineCore" in name for name in (_process(t), *_frames(t)))]
+    ends = [stats[-1] for _, stats in by_source(bundle.events("server_log.stats"))]
+    if any(number(e, "generation_tps") > 0 and number(e, "running") > 0 for e in ends):
+        return
+    idle = bool(ends) and not bundle.events("server_log.shutdown") and all(
+        number(e, name) == 0 for e in ends for name in ("generation_tps", "prompt_tps", "running"))
     for one, two in pairwise(sorted(waits, key=lambda t: (natural(t.span.source), t.span.first_line))):
-        if one.actor.pid == two.actor.pid and _frames(one) == _frames(two) and not _busy(bundle):
+        if one.actor.pid == two.actor.pid and _frames(one) == _frames(two):
             yield Observation("engine_stands", [two, one], {"process": _process(two), "top": _frames(two)[0]})
             return
-
-
-def _busy(bundle: Bundle) -> bool:
-    """Whether the last throughput line of some log counts tokens of requests that still run."""
-    return any(number(stats[-1], "generation_tps") > 0 and number(stats[-1], "running") > 0
-               for _, stats in by_source(bundle.events("server_log.stats")))
+    if waits and idle:
+        one = waits[0]
+        yield Observation("engine_stands", [one, ends[0]], {"process": _process(one), "top": _frames(one)[0]})
 
 
 def _gil(threads: list[Event]) -> Iterator[Observation]:
