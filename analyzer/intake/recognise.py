@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from analyzer.intake import exports, paste
+from analyzer.intake import box, exports, paste
 from analyzer.intake.budget import Budget
 from analyzer.intake.lines import Unwrapping
 from analyzer.intake.sources import HEAD
@@ -102,7 +102,7 @@ def _parts_of(path: str, lines: list[Line], outer: tuple[str, ...], originals: d
         unwrapping = Unwrapping(stack, budget)
         lines = [*unwrapping.lines(lines), *unwrapping.finish()]
     elif not outer:
-        lines = paste.rejoin(lines, originals, _begins_record)
+        lines = box.unbox(paste.rejoin(lines, originals, _begins_record), originals)
     if stack or outer:
         for line in lines:
             text = paste.plain(line.text)
