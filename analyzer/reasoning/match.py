@@ -24,6 +24,7 @@ SHOWN_BY: dict[str, tuple[str, ...]] = {
     "queue_stands": ("server_log",),
     "slow_but_moving": ("server_log",),
     "still_moving": ("server_log",),
+    "moving_at_end": ("server_log",),
     "all_refused": ("server_log",),
     "left_paused": ("server_log",),
     "serving_progress": ("server_log", "metrics"),

@@ -117,6 +117,9 @@ def _throughput(bundle: Bundle, source: str, stats: list[Event]) -> Iterator[Obs
         ]
         if not answered:
             yield Observation("zero_throughput_running", [last], {"running": number(last, "running")})
+    waits = [e for e in bundle.events("server_log.shm_broadcast_wait") if e.span.source == source]
+    if number(last, "generation_tps") > 0 and not any(e.span.first_line > last.span.first_line for e in waits):
+        yield Observation("moving_at_end", [last], {"generation_tps": number(last, "generation_tps")})
     end = stats[-2:]  # lines that say the same are thinned out to the first and the last
     shrinks = len(end) == 2 and number(end[1], "waiting") < number(end[0], "waiting")
     if len(end) == 2 and not shrinks and all(_queue_stands(e) for e in end):
