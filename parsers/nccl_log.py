@@ -95,6 +95,15 @@ _GLOO = lazy(
     r"|gloo::\w{2,12}Exception"
 )
 
+# Transports beside NCCL that print lines of their own: UCX, Mooncake (glog), NVSHMEM; and NCCL's, its front cut off.
+_TRANSPORT = lazy(
+    r"\[\d{9,11}\.\d{3,9}\] \[[^\]\n]{1,255}\] {1,16}[\w.-]{1,80}:\d{1,6} {1,8}UCX  (?:ERROR|FATAL) {1,4}\S"
+    r"|[EF](?:\d{4}|\d{8}) \d\d:\d\d:\d\d\.\d{1,9} {1,8}\d{1,10} (?:transfer_|rdma_|worker_pool|tcp_transport"
+    r"|nvlink_transport|multi_transport)\w{0,40}\.(?:cpp|cc|h):\d{1,6}\] \S"
+    r"|[\w./-]{0,200}nvshmem[\w./-]{0,200}:\d{1,6}: (?:non-zero status: -?\d|NULL value )"
+    r"|NET/IB ?: Got completion from peer \S{0,120} ?with (?:error|status)"
+)
+
 _ROW = lazy(
     r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6"
     r"})\s{1,10}(.{1,120})$"
@@ -176,6 +185,11 @@ class _Reading:
                 yield from self._torch(line, text)
             elif "gloo" in text or "Gloo" in text:
                 yield from self._gloo(line, text)
+            elif ("UCX  " in text or "] " in text or "nvshmem" in text or "NET/IB" in text) and (
+                found := _TRANSPORT.search(text)
+            ):
+                fields = {"message": text[found.start() :].strip()}
+                yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(), fields)
             elif "Test " in text and " failure " in text and _TEST_FAILED.match(text):
                 fields = {"message": text.strip()}
                 yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(), fields)
@@ -369,7 +383,8 @@ class NcclLog:
         b"gloo::", b" via ", b"Bootstrap", b"NET/", b"Using network",
         b"GPU Direct RDMA", b"Connected all", b"COMPLETE", b" -> 1", b" -> 2",
         b" -> 3", b" -> 4", b" -> 5", b" -> 6", b" -> 7", b" -> 8", b" -> 9", b"# Out of bounds", b"# Avg bus",
-        b": Test NCCL failure", b": Test CUDA failure",
+        b": Test NCCL failure", b": Test CUDA failure", b"UCX  ERROR", b"UCX  FATAL", b"transfer_", b"rdma_",
+        b"worker_pool", b"tcp_transport", b"nvlink_transport", b"multi_transport", b"non-zero status", b"NULL value",
         b"#  Rank", b"MNNVL", b"P2P is disabled", b"FlightRecorder", b"HashStore", b"cudaDriverVersion",
         b"Loading topology file", b"isAllDirectP2p", b"enable P2P",
     )  # fmt: skip
@@ -411,7 +426,9 @@ class NcclLog:
 
     def claims(self, text: str) -> bool:
         """NCCL's own prefix, the watchdog's, or a bare `NCCL WARN`, at the start of the line."""
-        return bool(_ANCHORED.match(text) or _BARE.match(text) or _GLOG_START.match(text))
+        return bool(
+            _ANCHORED.match(text) or _BARE.match(text) or _GLOG_START.match(text) or _TRANSPORT.match(text[:1200])
+        )
 
     def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:
         """Events in the order of the lines; a line that only repeats what was said before yields none."""

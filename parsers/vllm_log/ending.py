@@ -8,7 +8,11 @@ from parsers.pattern import lazy
 
 KILLED_MARKS = ("Killed", "Illegal instruction", "Aborted", "Segmentation fault", "Bus error", "core dumped",
                 "Trace/breakpoint trap", "Fatal Python error", "exit code 1", "exit status 1",
-                "exited with code ")  # fmt: skip
+                "exited with code ",
+                " received at time=", "Signal: ", "' failed.", "free(): ", "malloc(): ", "realloc(): ",
+                "malloc_consolidate(): ", "munmap_chunk(): ", "double free or corruption",
+                "corrupted double-linked list", "corrupted size vs. prev_size", "stack smashing detected",
+                "terminate called without", "terminate called recursively")  # fmt: skip
 _SIGNALS = {
     "Killed": ("SIGKILL", 137), "Illegal instruction": ("SIGILL", 132), "Aborted": ("SIGABRT", 134),
     "Segmentation fault": ("SIGSEGV", 139), "Bus error": ("SIGBUS", 135), "Trace/breakpoint trap": ("SIGTRAP", 133),
@@ -18,6 +22,17 @@ _BARE = lazy(rf"(?:.{{0,4000}}\])?\s*(?P<word>{_WORD})(?: \(core dumped\))?\.?$"
 _SHELL = lazy(rf".{{0,400}}?line \d+: +\d+ (?P<word>{_WORD})\b")
 _FATAL = lazy(rf"Fatal Python error: (?P<word>{_WORD})")
 _CODE = lazy(r".{0,200}?(?:exit code|exit status|exited with code) (?P<code>1[3-5]\d)\b")
+# What a process prints of itself when native code ends it: abseil's and Open MPI's signal handlers, a C assertion, and
+# glibc's checks of the heap and the stack.
+_HANDLER = lazy(r"\*\*\* SIG(?P<name>[A-Z]{3,5}) received at time=|\[[^\]\n]{1,255}\] Signal: (?P<word>"
+                r"Segmentation fault|Aborted|Bus error|Illegal instruction) \(\d{1,2}\)")  # fmt: skip
+_ABORTS = lazy(
+    r"[^\n]{1,600}: Assertion [`'][^\n]{1,600}' failed\.|(?:free|malloc|realloc|malloc_consolidate|munmap_chunk)\(\): "
+    r"(?:invalid|corrupted|double free|memory corruption|mismatching|unaligned|unsorted|largebin|smallbin)"
+    r"|double free or corruption|corrupted (?:double-linked list|size vs\. prev_size)"
+    r"|\*\*\* stack smashing detected|terminate called (?:without an active exception|recursively)"
+)
+_BY_NAME = {"SEGV": 139, "ABRT": 134, "BUS": 135, "ILL": 132, "FPE": 136}
 _BY_CODE = {code: signal for signal, code in _SIGNALS.values()}
 
 USAGE_MARKS = ("usage: ", "Usage: ", ": error: ", "Error: ")
@@ -39,6 +54,12 @@ def killed(text: str) -> dict[str, Any] | None:
     if found is not None:
         signal, code = _SIGNALS[found["word"]]
         return {"signal": signal, "exit_code": code}
+    if _ABORTS.match(text):
+        return {"signal": "SIGABRT", "exit_code": 134}
+    if found := _HANDLER.search(text):
+        code = _BY_NAME.get(found["name"]) if found["name"] else _SIGNALS[found["word"]][1]
+        return {"signal": f"SIG{found['name']}", "exit_code": code} if found["name"] else {
+            "signal": _SIGNALS[found["word"]][0], "exit_code": code}  # fmt: skip
     if (found := _CODE.match(text)) and int(found["code"]) in _BY_CODE:
         code = int(found["code"])
         return {"signal": _BY_CODE[code], "exit_code": code}
