@@ -286,7 +286,7 @@ def _members_of_zip(source: Source, budget: Budget, troubles: list[Trouble], dep
             text = f"more than {budget.members} members: the rest was not read (--limit members)"
             troubles.append(Trouble(source.name, "limit", text))
             return
-        if member.is_dir():
+        if member.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
         if member.header_offset in offsets:
             troubles.append(Trouble(name, "corrupt", "shares its data with another member (overlap): read once"))

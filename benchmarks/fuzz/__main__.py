@@ -2,26 +2,45 @@
 
 With atheris it is guided by coverage; without it, seeds are mutated at random. Corpora live in `--corpus` (default
 `.fuzz-corpus/TARGET`), inputs that failed in `.fuzz-corpus/TARGET/crash-*`. Exit code 1 when any target failed.
+
+`--keep` then packs what reaches code that no smaller input reaches into `fixtures/fuzz/TARGET.tar.xz`, which the test
+run replays (tests/hostile/test_fuzz_corpus.py). It starts from what is packed there already.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
+import io
 import lzma
+import os
+import pkgutil
 import random
+import shutil
 import subprocess
 import sys
+import tarfile
 import time
 import traceback
 from pathlib import Path
+from types import ModuleType
+
+import analyzer
+import parsers
+
+INNER = "STUCKWARP_FUZZ_TARGET"
+KEPT, KEPT_BYTES = 300, 1 << 20
+"""Inputs, and bytes of them in all, that are packed for one target."""
 
 
-def _seeds(patterns: tuple[str, ...], largest: int) -> list[bytes]:
-    from benchmarks.fuzz.targets import FIXTURES
+def _seeds(name: str) -> list[bytes]:
+    from benchmarks.fuzz.targets import FIXTURES, TARGETS
 
-    seeds = []
-    for pattern in patterns:
+    target = TARGETS[name]
+    largest = target.largest
+    seeds = target.made()
+    for pattern in target.seeds:
         for path in sorted(FIXTURES.glob(pattern))[:40]:
             if path.is_file():
                 data = path.read_bytes()
@@ -29,6 +48,27 @@ def _seeds(patterns: tuple[str, ...], largest: int) -> list[bytes]:
                 if path.suffix == ".xz":
                     seeds.append(lzma.decompress(data)[:largest])
     return seeds
+
+
+def _keep(name: str, corpus: Path) -> None:
+    """Pack the inputs of a merged corpus, the smallest first, into the fixture that the test run replays."""
+    from benchmarks.fuzz.targets import kept_path
+
+    found = (path.read_bytes() for path in corpus.glob("*") if path.is_file())
+    inputs = sorted(found, key=lambda data: (len(data), data))
+    path = kept_path(name)
+    path.parent.mkdir(exist_ok=True)
+    total = number = 0
+    with tarfile.open(path, "w:xz") as archive:
+        for data in inputs:
+            total += len(data)
+            if number >= KEPT or total > KEPT_BYTES:
+                break
+            member = tarfile.TarInfo(f"{number:04d}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+            number += 1
+    print(f"{name}: {number} of {len(inputs)} inputs kept, {path.stat().st_size} bytes", flush=True)
 
 
 def _mutant(chance: random.Random, seeds: list[bytes], largest: int) -> bytes:
@@ -55,7 +95,7 @@ def _at_random(name: str, seconds: float, corpus: Path, seed: int) -> int:
     from benchmarks.fuzz.targets import TARGETS, timed
 
     target = TARGETS[name]
-    seeds = _seeds(target.seeds, target.largest)
+    seeds = _seeds(name)
     chance = random.Random(seed)
     began, runs, faults = time.monotonic(), 0, {}  # type: float, int, dict[str, Path]
     while time.monotonic() - began < seconds:
@@ -75,49 +115,73 @@ def _at_random(name: str, seconds: float, corpus: Path, seed: int) -> int:
 
 
 def _guided(name: str, seconds: float, corpus: Path) -> int:
+    targets = _instrumented()
+    for number, seed in enumerate([*_seeds(name), *targets.kept(name)]):
+        (corpus / f"seed-{number:03d}").write_bytes(seed)
+    _atheris(name, [f"-max_total_time={seconds:.0f}", "-print_final_stats=1", str(corpus)])
+    return 0
+
+
+def _merge(name: str, corpus: Path, into: Path) -> int:
+    """Copy to `into` what a smaller corpus needs to reach the same code. libFuzzer starts its own program again for
+    this, so it is given one that leads back here."""
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir()
+    again = into.with_suffix(".sh")
+    again.write_text(f'#!/bin/sh\n{INNER}={name} exec "{sys.executable}" -m benchmarks.fuzz "$@"\n')
+    again.chmod(0o755)
+    sys.argv[0] = str(again.resolve())
+    _atheris(name, ["-merge=1", str(into), str(corpus)])
+    return 0
+
+
+def _instrumented() -> ModuleType:
+    """The targets, with all that they load instrumented: what is imported later would not count as reached."""
     import atheris
 
     with atheris.instrument_imports(include=["analyzer", "parsers"]):
-        from benchmarks.fuzz.targets import TARGETS, timed
-    target = TARGETS[name]
-    for number, seed in enumerate(_seeds(target.seeds, target.largest)):
-        (corpus / f"seed-{number:03d}").write_bytes(seed)
-    atheris.Setup(
-        [
-            sys.argv[0],
-            str(corpus),
-            f"-artifact_prefix={corpus}/",
-            f"-max_total_time={seconds:.0f}",
-            f"-max_len={target.largest}",
-            "-rss_limit_mb=2048",
-            "-timeout=30",
-            "-print_final_stats=1",
-        ],
-        lambda data: timed(target, data),
-    )
+        from benchmarks.fuzz import targets
+
+        for package in (analyzer, parsers):
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                if not module.name.startswith(("analyzer.cli", "analyzer.fleet", "analyzer.__main__")):
+                    importlib.import_module(module.name)
+    return targets
+
+
+def _atheris(name: str, arguments: list[str]) -> None:
+    import atheris
+
+    targets = _instrumented()
+    target = targets.TARGETS[name]
+    limits = [f"-max_len={target.largest}", "-rss_limit_mb=2048", "-timeout=30"]
+    artifacts = [f"-artifact_prefix={arguments[-1]}/"]
+    atheris.Setup([sys.argv[0], *limits, *artifacts, *arguments], lambda data: targets.timed(target, data))
     atheris.Fuzz()
-    return 0
 
 
 def main() -> int:
     """Run the targets one after another, each in a process of its own."""
+    if INNER in os.environ:
+        _atheris(os.environ[INNER], sys.argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--corpus", type=Path, default=Path(".fuzz-corpus"))
     parser.add_argument("--random", action="store_true", help="mutate at random even where atheris is there")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--here", choices=("guided", "random"), help=argparse.SUPPRESS)
+    parser.add_argument("--keep", action="store_true", help="pack the inputs that matter into fixtures/fuzz (atheris)")
+    parser.add_argument("--here", choices=("guided", "random", "merge"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
         name = options.targets[0]
         corpus = options.corpus / name
         corpus.mkdir(parents=True, exist_ok=True)
-        return (
-            _guided(name, options.seconds, corpus)
-            if options.here == "guided"
-            else _at_random(name, options.seconds, corpus, options.seed)
-        )
+        if options.here == "merge":
+            return _merge(name, corpus, options.corpus / f"{name}.merged")
+        if options.here == "guided":
+            return _guided(name, options.seconds, corpus)
+        return _at_random(name, options.seconds, corpus, options.seed)
     from benchmarks.fuzz.targets import TARGETS
 
     try:
@@ -126,26 +190,17 @@ def main() -> int:
         way = "random" if options.random else "guided"
     except ImportError:
         way = "random"
+    if options.keep and way == "random":
+        parser.error("--keep needs atheris, which tells what an input reaches. pip install atheris")
     failed = []
+    common = ["--seconds", str(options.seconds), "--corpus", str(options.corpus), "--seed", str(options.seed)]
     for name in options.targets or TARGETS:
-        ended = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.fuzz",
-                name,
-                "--seconds",
-                str(options.seconds),
-                "--corpus",
-                str(options.corpus),
-                "--seed",
-                str(options.seed),
-                "--here",
-                way,
-            ]
-        )
-        if ended.returncode:
+        run = [sys.executable, "-m", "benchmarks.fuzz", name, *common, "--here"]
+        if subprocess.run([*run, way]).returncode:
             failed.append(name)
+        elif options.keep:
+            subprocess.run([*run, "merge"], check=True)
+            _keep(name, options.corpus / f"{name}.merged")
     print("failed: " + ", ".join(failed) if failed else "no target failed")
     return 1 if failed else 0
 

@@ -5,9 +5,14 @@ A target raises only for a fault: a parser's Trouble or a documented error type 
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,11 +36,12 @@ SLOW = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`seeds` are globs below fixtures/; `largest` is the most bytes that are fed."""
+    """`seeds` are globs below fixtures/, `made` gives further ones; `largest` is the most bytes that are fed."""
 
     run: Callable[[bytes], None]
     seeds: tuple[str, ...]
     largest: int = 64 * 1024
+    made: Callable[[], list[bytes]] = list
 
 
 def _budget() -> Budget:
@@ -141,8 +147,26 @@ def whole(data: bytes) -> None:
         analyze([file.name], load(), _budget())
 
 
+def archives() -> list[bytes]:
+    """One small archive of each kind, and some in one another."""
+    text = b"INFO 07-31 15:52:26 [core.py:77] Initializing a V1 LLM engine\n" * 8
+    tar, packed = io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        member = tarfile.TarInfo("bundle/server.log")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+        link = tarfile.TarInfo("bundle/latest")
+        link.type, link.linkname = tarfile.SYMTYPE, "../../etc/passwd"
+        archive.addfile(link)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive_of_zip:
+        archive_of_zip.writestr("bundle/server.log", text)
+        archive_of_zip.writestr("inner.tar", tar.getvalue())
+    plain = [text, tar.getvalue(), packed.getvalue()]
+    return [pack(data) for data in plain for pack in (bytes, gzip.compress, bz2.compress, lzma.compress)]
+
+
 TARGETS: dict[str, Target] = {
-    "archive": Target(archive, ("cuda_core/cut-short*.xz",)),
+    "archive": Target(archive, ("cuda_core/cut-short*.xz",), made=archives),
     "splitter": Target(splitter, ("kernel_log/*.txt", "vllm_log/*")),
     "transports": Target(transports, ("vllm_log/*", "kernel_log/*.txt"), 8 * 1024),
     "stamps": Target(stamps, ("kernel_log/*.txt", "vllm_log/*", "nccl_log/*"), 4 * 1024),
@@ -153,6 +177,19 @@ TARGETS: dict[str, Target] = {
     "redaction": Target(redaction, ("vllm_log/*", "stacks/*.txt", "nccl_log/*"), 4 * 1024),
     "whole": Target(whole, ("*/*.txt",), 32 * 1024),
 }
+
+
+def kept_path(name: str) -> Path:
+    """Where the inputs that the test run replays are packed."""
+    return FIXTURES / "fuzz" / f"{name}.tar.xz"
+
+
+def kept(name: str) -> list[bytes]:
+    """The packed inputs of a target; none where nothing is packed yet."""
+    if not kept_path(name).is_file():
+        return []
+    with tarfile.open(kept_path(name)) as archive:
+        return [file.read() for member in archive if (file := archive.extractfile(member)) is not None]
 
 
 def timed(target: Target, data: bytes) -> None:

@@ -140,6 +140,18 @@ def test_depth_limit(tmp_path: Path) -> None:
     assert "deep" in troubles[0].text
 
 
+def test_zip_member_without_a_name(tmp_path: Path) -> None:
+    """Found by fuzzing: the library's own `is_dir` fails on it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x", TEXT)
+        archive.filelist[0].filename = archive.filelist[0].orig_filename = ""
+    path = tmp_path / "nameless.zip"
+    path.write_bytes(file.getvalue())
+    found, _ = contents(path)
+    assert list(found.values()) == [TEXT]
+
+
 def test_zip_members_that_share_data(tmp_path: Path) -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
