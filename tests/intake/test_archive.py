@@ -144,8 +144,7 @@ def test_zip_member_without_a_name(tmp_path: Path) -> None:
     """Found by fuzzing: the library's own `is_dir` fails on it."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("x", TEXT)
-        archive.filelist[0].filename = archive.filelist[0].orig_filename = ""
+        archive.writestr(zipfile.ZipInfo(""), TEXT)
     path = tmp_path / "nameless.zip"
     path.write_bytes(file.getvalue())
     found, _ = contents(path)
