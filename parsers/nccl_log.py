@@ -90,6 +90,12 @@ _SERVER = lazy(
     r"(?:\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,2}(?:INFO|WARNING|ERROR"
     r"|DEBUG|CRITICAL):? {1,5}\S"
 )
+# Warnings after which NCCL goes on as well as before: no library for cards that are not there, functions that an older
+# driver lacks, another order of the rings, Google's socket plugin that asks for a hint.
+_HARMLESS = lazy(
+    r"Failed to open libibverbs\.so|(?:CUDA )?some PFN functions not found|Could not find a path for pattern \d"
+    r"|Cannot get incoming CPU|Maximum retry reached for (?:accept|connect)"
+)
 _GLOO = lazy(
     r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]"
     r"|gloo::\w{2,12}Exception"
@@ -206,6 +212,11 @@ class _Reading:
             self.ranks.setdefault(where, int(comm[1]))
         rank = self.ranks.get(where)
         actor = Actor(pid=said.pid, rank=rank, host=said.host or line.host)
+        if said.level == "WARN" and _HARMLESS.match(said.message):
+            if self.once("harmless", said.message[:60]):
+                fields = {"what": "harmless", "value": said.message}
+                yield Event("collective.nccl_info", span, text, stamp, actor, fields)
+            return
         if said.level in ("WARN", "ERROR"):
             fields = {
                 "message": said.message,

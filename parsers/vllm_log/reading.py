@@ -140,6 +140,8 @@ class LogReading:
         level = record.level = self.dialect.level_of(record)
         message = record.message
         alarming = level in ALARMING and (record.writer != "torch" or any(mark in line.text for mark in _CPP_MARKS))
+        if "uner]: Skipping tactic" in line.text:  # an autotuner quotes why a candidate kernel did not run: it goes on
+            alarming = False
         stream = "bare" if record.writer == "bare" else "log"
         part = False
         loose = stream == "bare" or level in ("ERROR", "CRITICAL") or not level
