@@ -133,7 +133,9 @@ OUTPUT = lazy(
     r"|ERROR: Encountered errors while bringing"
 )
 EXIT = lazy(
-    r"(?:rc|exit(?:ed)?(?: with)?(?: code| status)?|\$\?|EXIT_CODE|return code)\s{0,2}[=:]?\s{0,2}(?P<code>\d{1,3})\s*$"
+    r"(?:[\w./-]{1,60}:? )?(?:rc|exit(?:ed)?(?: with)?[ _]?(?:code|status)?|return ?code|\$\?|EXIT(?:_CODE)?"
+    r"|Command terminated by (?P<signal>signal)|Command exited with non-zero status)"
+    r"\s{0,2}[=:]?\s{0,2}(?P<code>-?\d{1,3})\s*$"
 )
 _CODE = lazy(r"[1-9]\d{0,2}\s*$")
 LOG_FRONT = lazy(
@@ -280,7 +282,8 @@ class Terminal:
                 yield Event("server_log.cuda_error", line.span(source), line.text, line.outer, NOBODY, about)
         ended = EXIT.match(text.strip())
         if ended and int(ended["code"]):
-            fields_of = {"exit_code": int(ended["code"]), "reason": None, "name": None}
+            code = -int(ended["code"]) if ended["signal"] else int(ended["code"])
+            fields_of = {"exit_code": code, "reason": None, "name": None}
             yield Event("process.exit", line.span(source), line.text, line.outer, NOBODY, fields_of)
 
     def inspect(self, lines: Iterable[Line], source: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ SHOWN_BY: dict[str, tuple[str, ...]] = {
     "thread_waits": ("stacks",),
     "engine_waits_for_worker": ("stacks",),
     "engine_stands": ("stacks",),
+    "uninterruptible": ("process",),
     "idle_engine_stack": ("stacks",),
     "idle_spin": ("stacks",),
     "gil_held": ("stacks",),

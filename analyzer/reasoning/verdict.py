@@ -72,6 +72,7 @@ TROUBLING = (
     "queue_stands",
     "silent_end",
     "engine_stands",
+    "uninterruptible",
     "all_refused",
     "left_paused",
     "slow_but_moving",
@@ -92,6 +93,8 @@ WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working",
 RESIDENT = ("cuda_core.kernel", "cuda_gdb.kernel")
 # Parsers of what people wrote or chose to run: it proves no health.
 WORDS = ("handwritten", "terminal", "client_errors")
+# Exit codes of a process that ended by SIGTERM or SIGINT, as an orderly stop does it.
+ASKED = (143, -15, 130, -2)
 # Kinds whose reading to the end without a fault is itself a claim of health: a kernel log without faults. It must be
 # long enough to be a log (what a person cut out was cut out for a reason), and nothing in it may complain.
 QUIET_IS_WELL = ("kernel_log", "fabric")
@@ -119,6 +122,8 @@ def signs(bundle: Bundle) -> Signs:
                 and event.fields.get("exit_code") in (0, "0", None)
                 and not event.fields.get("reason")
             ):
+                continue
+            if kind == "process.exit" and event.fields.get("exit_code") in ASKED and bundle.observed("orderly_stop"):
                 continue
             found.trouble.append((kind, event))
     for name in TROUBLING:
@@ -151,7 +156,7 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     faults = [c for c in live if not c.rule.harmless]
     harmless = [c for c in live if c.rule.harmless]
     unread = [t for t in troubles if t.tag in UNREAD]
-    strange = [r for r in usable if r.nonblank > 2 and (r.parser is None or r.parser in WORDS)]
+    strange = [r for r in usable if r.parser is None or (r.parser in WORDS and r.nonblank > 2)]
     serious = [c for c in faults if c.confidence != "low"]
     if serious:
         top = serious[0]

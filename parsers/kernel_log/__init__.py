@@ -61,7 +61,7 @@ MARKS: tuple[bytes, ...] = (
     b"FAT-fs", b"F2FS", b"uncleanly shut down", b"recovering journal", b"read-only", b"No space left", b"nvme",
     # boots
     b"Linux version", b"-- Boot", b"-- Reboot --", b"Reached target", b"reboot: ", b"Power down",
-     b"signal 15", b"systemd-shutdown",
+     b"signal 15", b"systemd-shutdown", b"Main process exited",
     b"System is ", b"Shutting down", b"suppressed", b"Suppressed",
     b"kernel messages", b"messages lost", b"drop messages", b"ainted", b"Welcome to ",
 )  # fmt: skip

@@ -43,6 +43,12 @@ CLOCK_STEP = 1.0
 """A boot clock that falls by more than this many seconds belongs to another boot."""
 
 
+_EXITED = lazy(r"([\w@.:\\-]{1,120})\.service: Main process exited, code=(exited|killed|dumped), status=(\d{1,3})\b")
+_CRASHED = (4, 6, 7, 8, 9, 11)
+"""Signals that no orderly stop uses."""
+_SERVER = lazy(r"(?i)vllm|sglang|trt-?llm|triton|llm|inference|tgi\b|model|serv(?:e|ing)\b")
+
+
 class BootReader:
     """Counts boots and says how they ended."""
 
@@ -130,6 +136,12 @@ class BootReader:
         # journald says "Journal stopped" in every boot too, when the initrd hands over: no sign of an end
         if writer == "systemd-shutdown" or message.startswith("systemd-shutdown["):
             log.emit("shutdown", record, what="systemd-shutdown")
+            return True
+        if "Main process exited" in message and (exited := _EXITED.search(message)):
+            code = int(exited[3])
+            killed = exited[2] != "exited"
+            if code in _CRASHED if killed else code and _SERVER.search(exited[1]):
+                log.emit("process.exit", record, exit_code=-code if killed else code, name=exited[1])
             return True
         if "Welcome to " in message and (found := _WELCOME.search(message)):
             log.fact("os", found[1], record)

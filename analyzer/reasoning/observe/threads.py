@@ -175,7 +175,27 @@ def _locks(threads: list[Event]) -> Iterator[Observation]:
             yield Observation("lock_cycle", waiting[:4], {"process": _process(waiting[0]), "threads": len(waiting)})
 
 
+FROZEN = ("refrigerator", "__refrigerator", "do_freezer_trap", "do_signal_stop", "ptrace_stop", "do_jobctl_trap")
+"""Where a task stands in the kernel that a freezer group, a signal or a debugger stopped (kernel/freezer.c,
+kernel/signal.c); a frozen one is listed in state D or S."""
+
+
 def _stopped(bundle: Bundle) -> Iterator[Observation]:
+    waits: dict[str, list[Event]] = {}
+    for event in bundle.events("process.status"):
+        if not SERVER_COMMAND.search(str(event.fields.get("name") or event.text)):
+            continue
+        if event.fields.get("wchan") in FROZEN:
+            yield Observation(
+                "stopped_process",
+                [event],
+                {"pid": event.fields.get("pid"), "name": event.fields.get("name"), "how": event.fields["wchan"]},
+            )
+        elif str(event.fields.get("state", "")).upper().startswith("D"):
+            waits.setdefault(event.span.source, []).append(event)
+    for mine in waits.values():
+        if len({event.fields.get("pid") for event in mine}) >= 2:
+            yield Observation("uninterruptible", mine[:4], {"count": len(mine)})
     for event in bundle.events("process.status"):
         if str(event.fields.get("state", "")).upper().startswith("T") and SERVER_COMMAND.search(
             str(event.fields.get("name") or event.text)

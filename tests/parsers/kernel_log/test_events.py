@@ -353,3 +353,18 @@ def test_hostile_lines_cost_little(unit: str) -> None:
     PARSER.claims(row)
     events_of(text)
     PARSER.inspect(lines_of(text), "x")
+
+
+def test_a_service_that_a_signal_ended() -> None:
+    line = "Dec 01 06:48:11 node1 systemd[1]: {unit}.service: Main process exited, code={code}, status={status}"
+
+    def exits(unit: str, code: str, status: str) -> list[Any]:
+        events = events_of(line.format(unit=unit, code=code, status=status))
+        return [event.fields["exit_code"] for event in events if event.kind == "process.exit"]
+
+    assert exits("vllm", "killed", "9/KILL") == [-9]
+    assert exits("vllm", "dumped", "6/ABRT") == [-6]
+    assert exits("vllm", "exited", "1/FAILURE") == [1]
+    assert exits("vllm", "killed", "15/TERM") == []  # how a stop ends it
+    assert exits("vllm", "exited", "0/SUCCESS") == []
+    assert exits("motd-news", "exited", "1/FAILURE") == []
