@@ -4,124 +4,55 @@ NCCL: `host:pid:tid [cudaDev] [file:line] NCCL LEVEL text`, newer releases with 
 (nccl/src/debug.cc). PyTorch: `[rank0]:[E1130 20:14:45.294557233 ProcessGroupNCCL.cpp:689] text`, before 2.4 without a
 stamp (c10/util/Logging.cpp, ProcessGroupNCCL.cpp). nccl-tests: the table that `*_perf` programs print. Prefixes of
 launchers (Ray, torchrun, kubectl, mpirun) may stand in front; NCCL writes in one call, so another program's output
-may stand on the same line as well.
+may stand on the same line as well. Errors of UCX, Mooncake and NVSHMEM are read as warnings of the same kind.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from parsers.contract import Line, Trouble
 from parsers.event import Actor, Event, fact
 from parsers.kernel_log import clock
-from parsers.pattern import lazy
+from parsers.nccl_lines import (
+    ANCHORED,
+    BANDWIDTH,
+    BARE,
+    COMM,
+    DATED,
+    FILES,
+    GLOG,
+    GLOG_START,
+    GLOO,
+    HARMLESS,
+    INFO,
+    INIT,
+    LAST_WORK,
+    LEVEL,
+    ORIGIN,
+    OUT_OF_BOUNDS,
+    PLACE_ONLY,
+    QUIET,
+    RANK_TAG,
+    RETURN,
+    ROW,
+    SERVER,
+    SETTING,
+    SIGNALLED,
+    TEST_ECHO,
+    TEST_FAILED,
+    TEST_GPU,
+    TIMEOUT,
+    TRANSPORT,
+    VERSION,
+    VIA,
+)
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
 
 MAX_KEYS = 20_000
 """Different statements of one text that are kept."""
-_LEVEL = lazy(r"NCCL (INFO|WARN|TRACE|ERROR) ?")
-_ORIGIN = lazy(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[(-?\d{1,4})\](?: ([\w/.+-]{1,120}:\d{1,6}))? $")
-_ANCHORED = lazy(
-    r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?\] |\d{1,3}(?:\.\d{1,3}){3}: "
-    r"|\[\d{1,5}\]:? ?|\[rank\d{1,5}\]: ?"
-    r"|\d{1,5}: |\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?){0,3}"
-    r"[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\](?:"
-    r" [\w/.+-]{1,120}:\d{1,6})? NCCL (?:INFO|WARN|TRACE|ERROR)\b"
-)
-_BARE = lazy(r"(?:[\w/.+-]{1,120}\.\w{1,3}:\d{1,6} )?NCCL (?:WARN|ERROR) \S|NCCL version \d")
-# Reporters cut host and process away and leave the place in the source.
-_PLACE_ONLY = lazy(r"[\s|>]{0,8}([\w/.+-]{1,120}\.\w{1,3}:\d{1,6}) $")
-_DATED = lazy(
-    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] $|\[(\d{4}-\d\d-\d\d"
-    r" \d\d:\d\d:\d\d(?:\.\d{1,9})?)\] "
-)
-# PyTorch writes the month without a leading zero: `E626` is the 26th of June.
-_GLOG = lazy(
-    r"\[([EWFI])(?:(\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{1,9}) )? ?([\w./-]{2,60}\.(?:cpp|hpp|h"
-    r"|cc|cu)):(\d{1,6})\] ?(.*)",
-    re.DOTALL,
-)
-_GLOG_START = lazy(
-    r"(?:\[(?:rank)?\d{1,5}\]:? ?|\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,3}"
-    r"\[[EWFI](?:\d{3,4} \d\d:\d\d:\d\d\.\d{1,9})? ?(?:ProcessGroup\w{2,16}|TCPStore\w{0,12}"
-    r"|NCCLUtils|HashStore|FileStore|socket|FlightRecorder\w{0,12})\.\w{2,3}:\d"
-)
-_RANK_TAG = lazy(r"\[rank(\d{1,5})\]|\bRank (\d{1,5})\]")
-_FILES = ("ProcessGroup", "TCPStore", "NCCLUtils", "socket.cpp", "FlightRecorder", "HashStore")
-
-_COMM = lazy(r"\brank (\d{1,6}) nranks (\d{1,6})\b")
-_INIT = lazy(r"Init (START|COMPLETE)")
-_VERSION = lazy(r"NCCL version (\d[\w.+-]{1,32})")
-_SETTING = lazy(r"\b(NCCL_[A-Z0-9_]{2,48}) set by environment to (\S.{0,300})")
-_RETURN = lazy(r"[\w/.+-]{1,120}:\d{1,6} -> \d{1,3}\b")
-_VIA = lazy(r"\bvia (\S.{1,60}?)(?: comm \S+.*)?$")
-_INFO: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("interface", lazy(r"Bootstrap ?: Using (\S{1,120}(?:, dev \S{1,20})?)")),
-    ("interface", lazy(r"NET/Socket ?: Using (.{1,200})")),
-    ("ib", lazy(r"NET/IB ?: (Using .{1,200}|No device found\.?)")),
-    ("network", lazy(r"Using network (\S{1,40})")),
-    ("gdr", lazy(r"(GPU Direct RDMA (?:Disabled|Enabled))")),
-    ("cuda_driver", lazy(r"cudaDriverVersion (\d{4,6})")),
-    ("connected", lazy(r"Connected (all (?:rings|trees)|NVLS tree)")),
-    ("finished", lazy(r"- ((?:Destroy|Abort) COMPLETE)")),
-    ("mnnvl", lazy(r"MNNVL busId \S+ fabric UUID \S+ cliqueId \S+ (state \d+)")),
-    ("topology_file", lazy(r"Loading topology file (\S{1,300})")),
-    ("p2p", lazy(r"(P2P is disabled.{0,120}|Could not enable P2P.{0,120}|isAllDirectP2p \d.{0,60})")),
-    ("port", lazy(r"(NET/IB ?: .{0,60}[Gg]ot async event.{0,80})")),
-)
-
-_TIMEOUT = lazy(
-    r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d{1,12}),"
-    r" OpType=(\w{1,32})(?:, NumelIn=(\d{1,18}))?(?:, NumelOut=(\d{1,18}))?"
-    r"(?:, Timeout\(ms\)=(\d{1,12}))?\)(?: ran for (\d{1,12}) milliseconds)?"
-)
-_LAST_WORK = lazy(r"[Ll]ast enqueued (?:NCCL )?work: (-?\d{1,12}), last completed (?:NCCL )?work: (-?\d{1,12})")
-_SIGNALLED = lazy(r"due to a collective timeout from\s{1,3}rank (\d{1,6})")
-_QUIET = lazy(
-    r"destroy_process_group\(\) was not called|Environment variable \S+ is deprecated"
-    r"|preparing to dump debug info"
-    r"|First PG on this rank to signal|Using (?:non-device|device) (?:mesh"
-    r"|as)|Guessing device ID|using GPU \d+ (?:as|to perform)"
-)
-_SERVER = lazy(
-    r"(?:\([A-Za-z_]\w{0,40}(?: [^)]{1,120})?\) ?|\s{0,4}\|\s{0,4}){0,2}(?:INFO|WARNING|ERROR"
-    r"|DEBUG|CRITICAL):? {1,5}\S"
-)
-# Warnings after which NCCL goes on as well as before: no library for cards that are not there, functions that an older
-# driver lacks, another order of the rings, Google's socket plugin that asks for a hint.
-_HARMLESS = lazy(
-    r"Failed to open libibverbs\.so|(?:CUDA )?some PFN functions not found|Could not find a path for pattern \d"
-    r"|Cannot get incoming CPU|Maximum retry reached for (?:accept|connect)"
-)
-_GLOO = lazy(
-    r"Gloo connectFullMesh failed with|\[[\w./-]{0,80}gloo/transport/tcp/\w{2,16}\.cc:\d{1,5}\]"
-    r"|gloo::\w{2,12}Exception"
-)
-
-# Transports beside NCCL that print lines of their own: UCX, Mooncake (glog), NVSHMEM; and NCCL's, its front cut off.
-_TRANSPORT = lazy(
-    r"\[\d{9,11}\.\d{3,9}\] \[[^\]\n]{1,255}\] {1,16}[\w.-]{1,80}:\d{1,6} {1,8}UCX  (?:ERROR|FATAL) {1,4}\S"
-    r"|[EF](?:\d{4}|\d{8}) \d\d:\d\d:\d\d\.\d{1,9} {1,8}\d{1,10} (?:transfer_|rdma_|worker_pool|tcp_transport"
-    r"|nvlink_transport|multi_transport)\w{0,40}\.(?:cpp|cc|h):\d{1,6}\] \S"
-    r"|[\w./-]{0,200}nvshmem[\w./-]{0,200}:\d{1,6}: (?:non-zero status: -?\d|NULL value )"
-    r"|NET/IB ?: Got completion from peer \S{0,120} ?with (?:error|status)"
-)
-
-_ROW = lazy(
-    r"^\s{1,16}(\d{1,16})\s{1,16}(\d{1,16})\s{1,12}(\w{3,10})\s{1,10}(\w{2,8})\s{1,10}(-?\d{1,6"
-    r"})\s{1,10}(.{1,120})$"
-)
-_OUT_OF_BOUNDS = lazy(r"#\s{0,4}Out of bounds values\s{0,4}:\s{0,4}(\d{1,12})\s{1,4}(OK|FAILED)")
-_TEST_FAILED = lazy(r"\S{1,255}: Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '")
-_TEST_ECHO = lazy(r" \.\. \S{1,255} pid \d{1,10}: Test failure ")
-_BANDWIDTH = lazy(r"#\s{0,4}Avg bus bandwidth\s{0,6}:\s{0,4}(\d{1,12}(?:\.\d{1,8})?)")
-_TEST_GPU = lazy(
-    r"#\s{1,4}Rank\s{1,6}(\d{1,6}) .{0,24}?Pid\s{1,8}(\d{1,10}) on\s{1,16}(\S{1,255})"
-    r" device\s{1,4}(\d{1,3}) \[(\S{2,20})\] (\S.{1,60})"
-)
 
 
 class Said(NamedTuple):
@@ -138,18 +69,18 @@ class Said(NamedTuple):
 
 def take_apart(text: str) -> Said | None:
     """NCCL's part of a line, whatever stands before it; None when NCCL did not speak."""
-    found = _LEVEL.search(text)
+    found = LEVEL.search(text)
     if not found:
         return None
     before, message = text[: found.start()], text[found.end() :]
-    origin = _ORIGIN.search(before[-420:])
+    origin = ORIGIN.search(before[-420:])
     if origin is None:
-        place = _PLACE_ONLY.match(before[-140:])
+        place = PLACE_ONLY.match(before[-140:])
         if place is None and before.strip(" |>"):
             return None
         return Said(found[1], message.strip(), place=place[1] if place else None)
     lead = before[: len(before) - len(origin[0])]
-    dated = _DATED.search(lead[-64:])
+    dated = DATED.search(lead[-64:])
     stamp = clock.iso(dated[1] or dated[2]) if dated else None
     return Said(found[1], message.strip(), origin[1], int(origin[2]), int(origin[4]), origin[5], stamp)
 
@@ -185,18 +116,18 @@ class _Reading:
             text = line.text
             if "NCCL" in text and (said := take_apart(text)) is not None:
                 yield from self._nccl(line, said)
-            elif "NCCL version" in text and (found := _VERSION.match(text.strip())) and self.once("version", found[1]):
+            elif "NCCL version" in text and (found := VERSION.match(text.strip())) and self.once("version", found[1]):
                 yield fact("nccl.version", found[1], line.span(self.source), text, stamp=line.outer)
             elif ("pp:" in text or "Watchdog caught" in text) and ("[" in text or "what()" in text):
                 yield from self._torch(line, text)
             elif "gloo" in text or "Gloo" in text:
                 yield from self._gloo(line, text)
             elif ("UCX  " in text or "] " in text or "nvshmem" in text or "NET/IB" in text) and (
-                found := _TRANSPORT.search(text)
+                found := TRANSPORT.search(text)
             ):
                 fields = {"message": text[found.start() :].strip()}
                 yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(), fields)
-            elif "Test " in text and " failure " in text and _TEST_FAILED.match(text):
+            elif "Test " in text and " failure " in text and TEST_FAILED.match(text):
                 fields = {"message": text.strip()}
                 yield Event("collective.nccl_warn", line.span(self.source), text, line.outer, Actor(), fields)
             elif text.startswith("#") or (text[:1] == " " and "  " in text[1:]):
@@ -208,14 +139,14 @@ class _Reading:
         span, text = line.span(self.source), line.text
         stamp = said.stamp or line.outer
         where = (said.host, said.pid, said.device)
-        if comm := _COMM.search(said.message):
+        if comm := COMM.search(said.message):
             self.ranks.setdefault(where, int(comm[1]))
         rank = self.ranks.get(where)
         actor = Actor(pid=said.pid, rank=rank, host=said.host or line.host)
-        if said.level == "WARN" and _HARMLESS.match(said.message):
+        if said.level == "WARN" and HARMLESS.match(said.message):
             if self.once("harmless", said.message[:60]):
-                fields = {"what": "harmless", "value": said.message}
-                yield Event("collective.nccl_info", span, text, stamp, actor, fields)
+                told = {"what": "harmless", "value": said.message}
+                yield Event("collective.nccl_info", span, text, stamp, actor, told)
             return
         if said.level in ("WARN", "ERROR"):
             fields = {
@@ -227,13 +158,13 @@ class _Reading:
             }
             yield Event("collective.nccl_warn", span, text, stamp, actor, _known(fields))
             return
-        if (setting := _SETTING.search(said.message)) and self.once(setting[1], setting[2]):
+        if (setting := SETTING.search(said.message)) and self.once(setting[1], setting[2]):
             yield fact(f"env.{setting[1]}", setting[2].strip().removesuffix("."), span, text, stamp=stamp, actor=actor)
             return
-        if (version := _VERSION.search(said.message)) and self.once("version", version[1]):
+        if (version := VERSION.search(said.message)) and self.once("version", version[1]):
             yield fact("nccl.version", version[1], span, text, stamp=stamp, actor=actor)
             return
-        if comm and (step := _INIT.search(said.message)):
+        if comm and (step := INIT.search(said.message)):
             yield Event(
                 "collective.nccl_init",
                 span,
@@ -249,21 +180,21 @@ class _Reading:
 
     def _telling(self, said: Said) -> tuple[str | None, str | None]:
         message = said.message
-        if found := _RETURN.match(message):
+        if found := RETURN.match(message):
             return "return", found[0]
-        if " via " in message and (found := _VIA.search(message)):
+        if " via " in message and (found := VIA.search(message)):
             return "transport", found[1]
-        for what, pattern in _INFO:
+        for what, pattern in INFO:
             if found := pattern.search(message):
                 return what, found[1].strip()
         return None, None
 
     def _torch(self, line: Line, text: str) -> Iterator[Event]:
-        found = _GLOG.search(text)
+        found = GLOG.search(text)
         message = found[8] if found else text
-        if found and not found[6].rpartition("/")[2].startswith(_FILES):
+        if found and not found[6].rpartition("/")[2].startswith(FILES):
             return
-        tagged = _RANK_TAG.search(text)
+        tagged = RANK_TAG.search(text)
         rank = int(tagged[1] or tagged[2]) if tagged else None
         stamp = line.outer
         if found and found[2]:
@@ -271,7 +202,7 @@ class _Reading:
             stamp = _month_day(written, int(found[2]), int(found[3]), found[4], found[5]) or stamp
         span = line.span(self.source)
         actor = Actor(rank=rank, host=line.host)
-        if work := _TIMEOUT.search(message):
+        if work := TIMEOUT.search(message):
             seq, op = int(work[1]), work[2]
             if (rank, seq, op) in self.timeouts:
                 return
@@ -293,7 +224,7 @@ class _Reading:
                 _known(fields),
             )
             return
-        if not found or _QUIET.search(message) or not (found[1] in "EFW" or _LAST_WORK.search(message)):
+        if not found or QUIET.search(message) or not (found[1] in "EFW" or LAST_WORK.search(message)):
             return
         fields = {"message": message.strip(), "place": f"{found[6]}:{found[7]}", "rank": rank}
         yield Event("collective.nccl_warn", span, text, stamp, actor, _known(fields))
@@ -306,12 +237,12 @@ class _Reading:
 
         "Received a dump signal … from rank N" with nothing in flight says so about the speaker itself.
         """
-        work = _LAST_WORK.search(message)
+        work = LAST_WORK.search(message)
         if work is None or rank is None:
             return
         enqueued, completed = int(work[1]), int(work[2])
         late = [seq for other, seq, _ in self.timeouts if other != rank]
-        signalled = _SIGNALLED.search(message)
+        signalled = SIGNALLED.search(message)
         behind = (signalled is not None and int(signalled[1]) != rank and enqueued == completed) or (
             bool(late) and enqueued < min(late) and not any(other == rank for other, _, _ in self.timeouts)
         )
@@ -321,9 +252,9 @@ class _Reading:
             yield Event("collective.rank_behind", span, text, stamp, actor, fields)
 
     def _gloo(self, line: Line, text: str) -> Iterator[Event]:
-        found = _GLOO.search(text)
+        found = GLOO.search(text)
         if found and ("rror" in text or "failed" in text or "refused" in text or "Timed out" in text):
-            tagged = _RANK_TAG.search(text)
+            tagged = RANK_TAG.search(text)
             rank = int(tagged[1] or tagged[2]) if tagged else None
             message = text[found.start() :].strip()
             yield Event(
@@ -337,7 +268,7 @@ class _Reading:
 
     def _table(self, line: Line, text: str) -> Iterator[Event]:
         span = line.span(self.source)
-        if gpu := _TEST_GPU.match(text):
+        if gpu := TEST_GPU.match(text):
             rank, pid, host, _, address, name = gpu.groups()
             self.ranks.setdefault((host, int(pid), int(gpu[4])), int(rank))
             yield fact(
@@ -348,7 +279,7 @@ class _Reading:
                 stamp=line.outer,
                 actor=Actor(gpu=address.lower().removesuffix(".0"), rank=int(rank), host=host),
             )
-        elif found := _OUT_OF_BOUNDS.match(text):
+        elif found := OUT_OF_BOUNDS.match(text):
             self.result = Event(
                 "collective.result",
                 span,
@@ -357,7 +288,7 @@ class _Reading:
                 Actor(host=line.host),
                 {"wrong": max(int(found[1]), self.wrong)},
             )
-        elif found := _BANDWIDTH.match(text):
+        elif found := BANDWIDTH.match(text):
             wrong = self.result.fields["wrong"] if self.result else self.wrong
             self.result = None
             yield Event(
@@ -369,7 +300,7 @@ class _Reading:
                 {"wrong": wrong, "bandwidth": float(found[1])},
             )
             self.wrong = 0
-        elif row := _ROW.match(text):
+        elif row := ROW.match(text):
             # time, algbw, busbw, #wrong once out of place and once in place
             columns = row[6].split()
             for at in (3, 7):
@@ -408,17 +339,17 @@ class NcclLog:
                 continue
             if "NCCL" in text and take_apart(text) is not None:
                 own += 1
-            elif _GLOG_START.match(text):
+            elif GLOG_START.match(text):
                 watchdog += 1
             elif text.startswith("#") and ("nThread" in text or "Collective test" in text or "Avg bus" in text):
                 own += 2
-            elif _ROW.match(text) or _TEST_FAILED.match(text) or _TEST_ECHO.match(text):
+            elif ROW.match(text) or TEST_FAILED.match(text) or TEST_ECHO.match(text):
                 table += 1
             elif text.startswith("#"):
                 heads += 1
             else:
                 other += 1
-                server += bool(_SERVER.match(text))
+                server += bool(SERVER.match(text))
         if table >= 3:  # a table of a collective test, of which the reporter may have cut the head and the end
             own += table + heads
         else:
@@ -438,7 +369,7 @@ class NcclLog:
     def claims(self, text: str) -> bool:
         """NCCL's own prefix, the watchdog's, or a bare `NCCL WARN`, at the start of the line."""
         return bool(
-            _ANCHORED.match(text) or _BARE.match(text) or _GLOG_START.match(text) or _TRANSPORT.match(text[:1200])
+            ANCHORED.match(text) or BARE.match(text) or GLOG_START.match(text) or TRANSPORT.match(text[:1200])
         )
 
     def read(self, lines: Iterable[Line], source: str) -> Iterator[Event | Trouble]:

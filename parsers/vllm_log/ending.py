@@ -57,9 +57,10 @@ def killed(text: str) -> dict[str, Any] | None:
     if _ABORTS.match(text):
         return {"signal": "SIGABRT", "exit_code": 134}
     if found := _HANDLER.search(text):
-        code = _BY_NAME.get(found["name"]) if found["name"] else _SIGNALS[found["word"]][1]
-        return {"signal": f"SIG{found['name']}", "exit_code": code} if found["name"] else {
-            "signal": _SIGNALS[found["word"]][0], "exit_code": code}  # fmt: skip
+        if found["word"]:
+            signal, code = _SIGNALS[found["word"]]
+            return {"signal": signal, "exit_code": code}
+        return {"signal": f"SIG{found['name']}", "exit_code": _BY_NAME.get(found["name"])}
     if (found := _CODE.match(text)) and int(found["code"]) in _BY_CODE:
         code = int(found["code"])
         return {"signal": _BY_CODE[code], "exit_code": code}
