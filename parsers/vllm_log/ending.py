@@ -12,7 +12,7 @@ KILLED_MARKS = ("Killed", "Illegal instruction", "Aborted", "Segmentation fault"
                 " received at time=", "Signal: ", "' failed.", "free(): ", "malloc(): ", "realloc(): ",
                 "malloc_consolidate(): ", "munmap_chunk(): ", "double free or corruption",
                 "corrupted double-linked list", "corrupted size vs. prev_size", "stack smashing detected",
-                "terminate called without", "terminate called recursively")  # fmt: skip
+                "terminate called without", "terminate called recursively", "CANCELLED AT ")  # fmt: skip
 _SIGNALS = {
     "Killed": ("SIGKILL", 137), "Illegal instruction": ("SIGILL", 132), "Aborted": ("SIGABRT", 134),
     "Segmentation fault": ("SIGSEGV", 139), "Bus error": ("SIGBUS", 135), "Trace/breakpoint trap": ("SIGTRAP", 133),
@@ -32,6 +32,7 @@ _ABORTS = lazy(
     r"|double free or corruption|corrupted (?:double-linked list|size vs\. prev_size)"
     r"|\*\*\* stack smashing detected|terminate called (?:without an active exception|recursively)"
 )
+_CANCELLED = lazy(r"slurmstepd: error: \*\*\* (?:STEP|JOB) \S{1,40} ON \S{1,120} CANCELLED AT ")
 _BY_NAME = {"SEGV": 139, "ABRT": 134, "BUS": 135, "ILL": 132, "FPE": 136}
 _BY_CODE = {code: signal for signal, code in _SIGNALS.values()}
 
@@ -56,6 +57,8 @@ def killed(text: str) -> dict[str, Any] | None:
         return {"signal": signal, "exit_code": code}
     if _ABORTS.match(text):
         return {"signal": "SIGABRT", "exit_code": 134}
+    if _CANCELLED.match(text):
+        return {"signal": "SIGTERM", "exit_code": 143}
     if found := _HANDLER.search(text):
         if found["word"]:
             signal, code = _SIGNALS[found["word"]]

@@ -39,8 +39,6 @@ SIGNS: tuple[Template, ...] = (
              "detected that one or more processes", name="mpi rank"),
     template("process_died", r"srun: error: (?P<name>[\w.-]{1,120}: tasks? [\d,-]{1,80}): (?:Killed|Aborted|"
              r"Exited with|Segmentation fault|Bus error|Out Of Memory|Floating point)", "srun: error: "),
-    template("process_died", r"slurmstepd: error: \*\*\* (?P<name>(?:STEP|JOB) \S{1,40}) ON \S{1,120} CANCELLED AT",
-             "slurmstepd: error: ***"),
     # the signal handler of TVM's FFI library, which comes with xgrammar and FlashInfer; a stack in C follows
     template("process_died", r"!{3,12} Segfault encountered !{3,12}", "Segfault encountered", name="unnamed",
              exit_code=-11),
