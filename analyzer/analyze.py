@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.duplicates import drop
+from analyzer.intake.patterns import Sightseer
 from analyzer.intake.read import Read, read_source
 from analyzer.intake.sources import walk
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.facts import collect
 from analyzer.reasoning.next_steps import next_steps
 from analyzer.reasoning.observe import observe
-from analyzer.reasoning.patterns import Sightseer
 from analyzer.reasoning.rank import Candidate, one_a_cause, weigh_all
 from analyzer.reasoning.rulebook import Rulebook, load
 from analyzer.reasoning.verdict import Signs, decide, signs

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from analyzer.intake.patterns import Sightings
 from analyzer.intake.read import Read
-from analyzer.reasoning.patterns import Sightings
 from parsers.contract import Trouble
 from parsers.event import Event
 from parsers.span import SourceSpan

@@ -17,6 +17,7 @@ from analyzer.intake.budget import Budget
 from analyzer.intake.foreign import Foreign
 from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
 from analyzer.intake.paste import plain
+from analyzer.intake.patterns import PROSE, Sightseer
 from analyzer.intake.recognise import Part, arrange, binary_parser, text_parser
 from analyzer.intake.scan import Scanner, scanner_for
 from analyzer.intake.sections import Layout, cut, layout_of
@@ -25,7 +26,6 @@ from analyzer.intake.sources import HEAD, Peek, Source
 from analyzer.intake.text import LONGEST_CARRY, Block, blocks, decode, encoding_of, without_ansi
 from analyzer.intake.transport import transports_of
 from analyzer.intake.user_text import shielded
-from analyzer.reasoning.patterns import PROSE, Sightseer
 from parsers.contract import UNREAD, BinaryParser, Line, Trouble
 from parsers.event import Event
 from parsers.stamp import Stamp

@@ -12,9 +12,9 @@ from typing import Protocol
 from analyzer.intake.budget import Budget
 from analyzer.intake.bursts import KNOWN, Bursts
 from analyzer.intake.foreign import Foreign
+from analyzer.intake.patterns import Sightseer
 from analyzer.intake.text import Block, clip, decode, without_ansi
 from analyzer.intake.watch import Watch
-from analyzer.reasoning.patterns import Sightseer
 from parsers.contract import Line, TextParser, Trouble
 
 

@@ -1,6 +1,6 @@
 """Which literals stage 1 looks for in one long text, and how that adapts to what the text is full of.
 
-The literals of a pattern are chosen for logs in general (`reasoning/literals.py`); what this one log is full of shows
+The literals of a pattern are chosen for logs in general (`intake/literals.py`); what this one log is full of shows
 only while it is read. A literal that hits too often is given up for another literal that the same pattern needs as
 well, or, when all its patterns have been seen as often as is kept, for none. Both are decided from the content of
 whole blocks, so every engine decides the same.
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from analyzer.intake.literals import NoLiteral, required_literals
+from analyzer.intake.patterns import Sightseer
 from analyzer.intake.scan import Hit, Scanner, scanner_for
-from analyzer.reasoning.literals import NoLiteral, required_literals
-from analyzer.reasoning.patterns import Sightseer
 
 NOISY = 48
 """Hits of one literal in one block (1 MiB, some 10,000 lines) from which on it is worth looking for a better one."""

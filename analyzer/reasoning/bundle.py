@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from analyzer.intake.patterns import PROSE, Sightings
 from analyzer.intake.read import Read
 from analyzer.reasoning.facts import Facts
-from analyzer.reasoning.patterns import PROSE, Sightings
 from analyzer.timeline.timeline import Place, Timeline
 from parsers.event import Event
 from parsers.span import SourceSpan

@@ -91,7 +91,7 @@ def holds(condition: Condition, value: object) -> bool:
         number = _number(value)
         return number is not None and number == float(condition)
     if condition.startswith("~"):
-        from analyzer.reasoning.patterns import compiled
+        from analyzer.intake.patterns import compiled
 
         try:
             return compiled(condition[1:]).search(str(value), timeout=0.2) is not None

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analyzer.intake.literals import NoLiteral, required_literals
+from analyzer.intake.patterns import compiled
 from analyzer.reasoning.facts import holds
-from analyzer.reasoning.literals import NoLiteral, required_literals
 from analyzer.reasoning.match import SHOWN_BY
-from analyzer.reasoning.patterns import compiled
 from analyzer.reasoning.rule import Condition, Rule
 from analyzer.reasoning.rulebook import Rulebook
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from analyzer.intake.patterns import KEPT, PROSE, Sighting
 from analyzer.reasoning.bundle import Bundle, Observation
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
 from analyzer.reasoning.lives import beginnings, life_of
-from analyzer.reasoning.patterns import KEPT, PROSE, Sighting
 from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.timeline.coverage import looked
 from analyzer.timeline.readings import reading_of

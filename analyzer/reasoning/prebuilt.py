@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analyzer.reasoning.literals import NoLiteral, required_literals
+from analyzer.intake.literals import NoLiteral, needed, required_literals
 from analyzer.reasoning.rule import Clause, Remedy, Rival, Rule, Source, Strength, Versions
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ def freeze(rulebook: Rulebook) -> str:
     patterns = {clause.pattern for rule in rulebook.rules.values() for clause in rule.clauses if clause.pattern}
     for pattern in sorted(patterns | set(rulebook.vocabulary.get("symptoms", {}).values())):
         try:
-            literals[pattern] = [one.decode() for one in required_literals(pattern)]
+            need = json.dumps(needed(pattern), separators=(",", ":"))
+            literals[pattern] = [need, *(one.decode() for one in required_literals(pattern))]
         except NoLiteral:
-            literals[pattern] = []
+            continue  # `rules lint` has refused it
     return json.dumps(
         {
             "digest": rulebook.digest,
@@ -50,14 +51,13 @@ def thaw(path: Path) -> Rulebook:
     data = json.loads(path.read_text(encoding="utf-8"))
     rules = Thawing({one["id"]: one for one in data["rules"]})
     causes = {slug: Cause(slug, family, title) for slug, (family, title) in data["causes"].items()}
-    literals = {pattern: tuple(one.encode() for one in found) for pattern, found in data["literals"].items()}
     return Rulebook(
         rules,
         causes,
         data["vocabulary"],
         data["digest"],
         {one["id"]: f"rules/{one['phase']}/{one['id']}.toml" for one in data["rules"]},
-        literals=literals,
+        literals=data["literals"],
     )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analyzer.reasoning.patterns import PatternSet, Sought
+from analyzer.intake.patterns import PatternSet, Sought
 from analyzer.reasoning.rule import Rule
 from analyzer.shipped import shipped_rules
 
@@ -57,7 +57,7 @@ class Rulebook:
     digest: str
     paths: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    literals: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+    literals: dict[str, list[str]] = field(default_factory=dict)
 
     @cached_property
     def patterns(self) -> PatternSet:

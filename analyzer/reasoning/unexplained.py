@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from analyzer.intake.patterns import compiled
 from analyzer.reasoning.bundle import Bundle
-from analyzer.reasoning.patterns import compiled
 from analyzer.reasoning.rank import Candidate
 from analyzer.reasoning.rulebook import SYMPTOM
 from parsers.event import Event

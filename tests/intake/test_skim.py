@@ -14,7 +14,7 @@ from analyzer.analyze import analyze, investigate
 from analyzer.intake import text
 from analyzer.intake.budget import Budget
 from analyzer.intake.bursts import KNOWN, Bursts, likeness
-from analyzer.reasoning.literals import NoLiteral, required_literals
+from analyzer.intake.literals import NoLiteral, required_literals
 from analyzer.reasoning.rulebook import load
 
 BOOK = load()

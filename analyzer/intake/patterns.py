@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from analyzer.intake.budget import Budget
+from analyzer.intake.literals import ALL, Need, NoLiteral, may_match, needed, required_literals
 from analyzer.intake.user_text import without_user_text
-from analyzer.reasoning.literals import NoLiteral, required_literals
 from parsers.contract import Line
 from parsers.span import SourceSpan
 from parsers.stamp import Stamp
@@ -58,19 +59,52 @@ def compiled(pattern: str) -> Any:
 class PatternSet:
     """All sought patterns with an index by literal. One per rulebook; sightings are kept by the caller."""
 
-    def __init__(self, sought: Sequence[Sought], literals: dict[str, tuple[bytes, ...]] | None = None) -> None:
-        """`literals` = required literals that were worked out beforehand, by pattern."""
-        known = literals or {}
+    def __init__(
+        self,
+        sought: Sequence[Sought],
+        known: dict[str, list[str]] | None = None,
+    ) -> None:
+        """`known` = by pattern what was worked out beforehand: `needed(pattern)` as JSON, then its required
+        literals."""
         self.sought = tuple(sought)
+        self._known = known or {}
+        self._ready: dict[int, Any] = {}
+        self._need: dict[int, Need] = {}
         self.without_literal: list[str] = []
         by_literal: dict[bytes, list[int]] = {}
         for index, one in enumerate(self.sought):
             try:
-                for literal in known.get(one.pattern) or required_literals(one.pattern):
+                beforehand = self._known.get(one.pattern)
+                literals = (
+                    [literal.encode() for literal in beforehand[1:]] if beforehand else required_literals(one.pattern)
+                )
+                for literal in literals:
                     by_literal.setdefault(literal, []).append(index)
             except NoLiteral:
                 self.without_literal.append(one.key)
         self._by_literal = {literal: tuple(indexes) for literal, indexes in by_literal.items()}
+
+    def pattern(self, index: int, text: str) -> Any | None:
+        """The compiled pattern; None where it was not used yet and `text` lacks a literal that every match holds (two
+        thirds of the candidates of a short log, and compiling is most of what they would cost)."""
+        ready = self._ready.get(index)
+        if ready is None:
+            need = self._need.get(index)
+            if need is None:
+                need = self._need[index] = self._need_of(self.sought[index].pattern)
+            if not may_match(need, text.lower()):
+                return None
+            ready = self._ready[index] = compiled(self.sought[index].pattern)
+        return ready
+
+    def _need_of(self, pattern: str) -> Need:
+        if pattern in self._known:
+            need: Need = json.loads(self._known[pattern][0])
+            return need
+        try:
+            return needed(pattern)
+        except NoLiteral:
+            return [ALL]
 
     def literals_for(self, kind: str) -> dict[bytes, tuple[int, ...]]:
         """literal -> patterns that are searched in artifacts of `kind`."""
@@ -114,12 +148,15 @@ class Sightseer:
             sought = self.patterns.sought[index]
             if sought.key in self.slow:
                 continue
+            pattern = self.patterns.pattern(index, text)
+            if pattern is None:
+                continue
             try:
-                match = compiled(sought.pattern).search(text, timeout=self._budget.regex_seconds)
+                match = pattern.search(text, timeout=self._budget.regex_seconds)
                 if match is not None and searched is None:
                     searched = without_user_text(text)  # only now: it costs more than the search
                 if match is not None and searched is not text:
-                    match = compiled(sought.pattern).search(searched, timeout=self._budget.regex_seconds)
+                    match = pattern.search(searched, timeout=self._budget.regex_seconds)
             except TimeoutError:
                 self.slow.add(sought.key)
                 continue

@@ -24,6 +24,9 @@ class NoLiteral(ValueError):
 
 
 Choice = frozenset[str]
+ALL, ANY = "&", "|"
+Need = str | list[Any]
+"""A literal in lower case, or `[ALL, Need, ...]`, or `[ANY, Need, ...]`; plain lists, so that it travels as JSON."""
 
 
 def _score(choice: Choice, avoided: Choice) -> float:
@@ -36,22 +39,27 @@ def _score(choice: Choice, avoided: Choice) -> float:
     return worst * (0.3 if noisy else 1.0) - 0.2 * len(choice)
 
 
-def _better(one: Choice | None, two: Choice | None, avoided: Choice) -> Choice | None:
-    if one is None or two is None:
-        return one or two
-    return one if _score(one, avoided) >= _score(two, avoided) else two
+def _choose(need: Need, avoided: Choice) -> Choice | None:
+    """The best set of literals of which every match holds one."""
+    if isinstance(need, str):
+        return frozenset([need])
+    choices = [_choose(one, avoided) for one in need[1:]]
+    if need[0] == ANY:
+        full = [choice for choice in choices if choice]
+        return frozenset().union(*full) if len(full) == len(choices) else None
+    return max((one for one in choices if one), key=lambda one: _score(one, avoided), default=None)
 
 
-def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
-    """(best choice inside, the exact text if this whole subtree is one literal string)"""
-    best: Choice | None = None
+def _walk(tree: Any) -> tuple[list[Need], str | None]:
+    """(what every match holds, the exact text if this whole subtree is one literal string)"""
+    needs: list[Need] = []
     run = ""
     exact: str | None = ""
 
     def close() -> None:
-        nonlocal run, best
+        nonlocal run
         if run:
-            best = _better(best, frozenset([run]), avoided)
+            needs.append(run)
         run = ""
 
     for op, argument in tree:
@@ -65,22 +73,23 @@ def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
             close()
             exact = None
         elif name == "SUBPATTERN":
-            inner, whole = _walk(argument[-1], avoided)
+            inner, whole = _walk(argument[-1])
             if whole:
                 run += whole
                 exact = None if exact is None else exact + whole
                 continue
             close()
-            best, exact = _better(best, inner, avoided), None
+            needs += inner
+            exact = None
         elif name == "BRANCH":
             close()
             exact = None
-            choices = [_walk(branch, avoided)[0] for branch in argument[1]]
-            if all(choice for choice in choices):
-                best = _better(best, frozenset().union(*(choice for choice in choices if choice)), avoided)
+            ways = [_walk(branch)[0] for branch in argument[1]]
+            if all(ways):
+                needs.append([ANY, *([ALL, *way] if len(way) > 1 else way[0] for way in ways)])
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             low, high, body = argument
-            inner, whole = _walk(body, avoided)
+            inner, whole = _walk(body)
             if low == high == 1 and whole:
                 run += whole
                 continue
@@ -88,7 +97,7 @@ def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
                 if whole:
                     run += whole
                 close()
-                best = _better(best, inner, avoided)
+                needs += inner
             else:
                 close()
             exact = None
@@ -97,9 +106,10 @@ def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
                 close()
             exact = None if name == "ASSERT_NOT" else exact
         elif name in ("ASSERT", "ATOMIC_GROUP"):
-            inner, _ = _walk(argument[1] if name == "ASSERT" else argument, avoided)
+            inner, _ = _walk(argument[1] if name == "ASSERT" else argument)
             close()
-            best, exact = _better(best, inner, avoided), None
+            needs += inner
+            exact = None
         elif name == "IN" and len(argument) == 2 and all(str(o) == "LITERAL" for o, _ in argument) and (
                 chr(argument[0][1]).lower() == chr(argument[1][1]).lower()):
             run += chr(argument[0][1]).lower()  # [Xx]
@@ -108,7 +118,33 @@ def _walk(tree: Any, avoided: Choice) -> tuple[Choice | None, str | None]:
             close()
             exact = None
     close()
-    return best, exact
+    return needs, exact
+
+
+@lru_cache(maxsize=4096)
+def needed(pattern: str) -> Need:
+    """What the lower-case text of every match of `pattern` holds; `[ALL]` = nothing that is known.
+
+    Raises NoLiteral when the pattern cannot be read.
+    """
+    from re import _parser as sre  # type: ignore[attr-defined]  # the standard library's own parse tree
+
+    # regex-only spellings that the standard parser refuses or reads otherwise
+    plain = re.sub(r"\(\?P?<([A-Za-z_]\w*)>", "(?:", pattern)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            needs, _ = _walk(sre.parse(plain))
+    except (re.error, RecursionError, OverflowError) as problem:
+        raise NoLiteral(f"the pattern cannot be read: {problem}") from problem
+    return needs[0] if len(needs) == 1 else [ALL, *needs]
+
+
+def may_match(need: Need, low: str) -> bool:
+    """Whether a text (in lower case) holds what a pattern needs. A tenth of what compiling the pattern costs."""
+    if isinstance(need, str):
+        return need in low
+    return (any if need[0] == ANY else all)(may_match(one, low) for one in need[1:])
 
 
 @lru_cache(maxsize=4096)
@@ -118,17 +154,8 @@ def required_literals(pattern: str, avoiding: frozenset[bytes] = frozenset()) ->
     Raises NoLiteral when there is no such set, or its shortest member has fewer than four bytes (three, where some are
     to be avoided: the caller then knows how often they stand in the text).
     """
-    from re import _parser as sre  # type: ignore[attr-defined]  # the standard library's own parse tree
-
-    # regex-only spellings that the standard parser refuses or reads otherwise
-    plain = re.sub(r"\(\?P?<([A-Za-z_]\w*)>", "(?:", pattern)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            avoided = frozenset(one.decode() for one in avoiding)
-            choice, _ = _walk(sre.parse(plain), avoided)
-    except (re.error, RecursionError, OverflowError) as problem:
-        raise NoLiteral(f"the pattern cannot be read: {problem}") from problem
+    avoided = frozenset(one.decode() for one in avoiding)
+    choice = _choose(needed(pattern), avoided)
     usable = sorted(choice or ())
     if not avoided.isdisjoint(usable):
         raise NoLiteral("every literal of the pattern is to be avoided")

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.reasoning.literals import NoLiteral, required_literals
+from analyzer.intake.literals import ALL, NoLiteral, may_match, needed, required_literals
 from analyzer.reasoning.rulebook import load
 
 
@@ -33,6 +33,26 @@ def test_none(pattern: str) -> None:
         required_literals(pattern)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (r"(?:ValueError|TypeError): .*not supported", "ValueError: it is 7", False),
+        (r"(?:ValueError|TypeError): .*not supported", "TypeError: this is not supported", True),
+        (r"(?i)Exit (?:code 9|status 9)|died", "EXIT STATUS 9", True),
+        (r"(?i)Exit (?:code 9|status 9)|died", "exit 9", False),
+        (r"(?!never).*(?:maybe)?|x", "anything", True),
+        (r"(?:ab(?:cd|ef)g)+ h", "abcdgabefg h", True),
+    ],
+)
+def test_a_text_without_a_needed_literal_is_passed_by(pattern: str, text: str, expected: bool) -> None:
+    assert may_match(needed(pattern), text.lower()) is expected
+
+
+def test_nothing_known_to_be_needed() -> None:
+    assert needed(r"\d+") == [ALL]
+    assert may_match([ALL], "")
+
+
 words = st.sampled_from(["hang", "Xid ", "memory", "a b", "no literal"])
 parts = st.one_of(
     words,
@@ -55,6 +75,7 @@ def test_every_match_holds_a_literal(pieces: list[str], data: st.DataObject) -> 
     text = data.draw(st.from_regex(pattern, fullmatch=True))
     assert regex.search(pattern, text)
     assert any(literal in text.lower().encode() for literal in literals)
+    assert may_match(needed(pattern), text.lower())
 
 
 def test_every_shipped_sample_holds_a_literal_of_its_pattern() -> None:
@@ -63,4 +84,5 @@ def test_every_shipped_sample_holds_a_literal_of_its_pattern() -> None:
             if clause.pattern is not None:
                 literals = required_literals(clause.pattern)
                 for sample in clause.samples:
+                    assert may_match(needed(clause.pattern), sample.lower()), (rule.id, clause.id)
                     assert any(one in sample.lower().encode() for one in literals), (rule.id, clause.id)
