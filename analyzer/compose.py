@@ -286,7 +286,7 @@ def _remedy(remedy: Remedy, candidate: Candidate, bundle: Bundle) -> RemedyNote:
         elif by_id[target].answer is Answer.ABSENT and _tried(remedy, bundle):
             held = "failed"
     return RemedyNote(
-        do=remedy.do,
+        do=remedy.do.replace("<pid>", _pids(candidate, bundle) or "<pid>"),
         verify=remedy.verify,
         verified=held,
         grade=remedy.grade,
@@ -294,6 +294,13 @@ def _remedy(remedy: Remedy, candidate: Candidate, bundle: Bundle) -> RemedyNote:
         caveat=remedy.caveat,
         source=remedy.source,
     )
+
+
+def _pids(candidate: Candidate, bundle: Bundle) -> str:
+    """The processes that the hypothesis is about, as a command takes them; empty where the input names none."""
+    seen = [finding.clause.observed for finding in candidate.seen("for") if finding.clause.observed]
+    named = [one.fields.get("pid") for name in seen for one in bundle.observed(name)]
+    return " ".join(dict.fromkeys(str(pid) for pid in named if isinstance(pid, int)))
 
 
 def _tried(remedy: Remedy, bundle: Bundle) -> bool:

@@ -79,3 +79,10 @@ def test_a_traceback_behind_a_wrappers_own_prefix_is_one(tmp_path: Path) -> None
     piped = "".join(f"2024-03-20 19:18:27 | ERROR | stderr | {line}\n" for line in FAILED_START.splitlines()[1:])
     for text in (wrapped, piped):
         assert "first line on" in steps(tmp_path, text)[0].collect
+
+
+def test_a_remedy_names_the_process_that_the_evidence_names(tmp_path: Path) -> None:
+    (tmp_path / "status.txt").write_text("Name:\tVLLM::EngineCor\nState:\tT (stopped)\nPid:\t4711\nPPid:\t1\n")
+    assert "kill -CONT 4711;" in analyze([str(tmp_path)]).hypotheses[0].remedies[0].do
+    (tmp_path / "status.txt").write_text("Name:\tVLLM::EngineCor\nState:\tT (stopped)\n")
+    assert "kill -CONT <pid>;" in analyze([str(tmp_path)]).hypotheses[0].remedies[0].do
