@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from analyzer.intake.budget import Budget
 from analyzer.intake.literals import ALL, Need, NoLiteral, may_match, needed, required_literals
+from analyzer.intake.scan import FindScanner, Scanner, scanner_for
 from analyzer.intake.user_text import without_user_text
 from parsers.contract import Line
 from parsers.span import SourceSpan
@@ -70,6 +71,8 @@ class PatternSet:
         self._known = known or {}
         self._ready: dict[int, Any] = {}
         self._need: dict[int, Need] = {}
+        self._literals: dict[str, dict[bytes, tuple[int, ...]]] = {}
+        self._scanners: dict[str, Scanner] = {}
         self.without_literal: list[str] = []
         by_literal: dict[bytes, list[int]] = {}
         for index, one in enumerate(self.sought):
@@ -108,7 +111,9 @@ class PatternSet:
 
     def literals_for(self, kind: str) -> dict[bytes, tuple[int, ...]]:
         """literal -> patterns that are searched in artifacts of `kind`."""
-        chosen: dict[bytes, tuple[int, ...]] = {}
+        if kind in self._literals:
+            return self._literals[kind]
+        chosen: dict[bytes, tuple[int, ...]] = self._literals.setdefault(kind, {})
         for literal, indexes in self._by_literal.items():
             here = tuple(
                 i for i in indexes if kind == PROSE or not self.sought[i].kinds or kind in self.sought[i].kinds
@@ -116,6 +121,15 @@ class PatternSet:
             if here:
                 chosen[literal] = here
         return chosen
+
+    def scanner(self, kind: str, size: int) -> Scanner:
+        """Stage 1 for a short source of `size` bytes; hits bear the place of their literal in `literals_for(kind)`."""
+        if kind not in self._scanners:
+            made = scanner_for(list(self.literals_for(kind)), size)
+            if isinstance(made, FindScanner):
+                return made  # for a source as small as this one only
+            self._scanners[kind] = made
+        return self._scanners[kind]
 
 
 class Sightseer:

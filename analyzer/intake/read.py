@@ -19,7 +19,7 @@ from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
 from analyzer.intake.paste import plain
 from analyzer.intake.patterns import PROSE, Sightseer
 from analyzer.intake.recognise import Part, arrange, binary_parser, text_parser
-from analyzer.intake.scan import Scanner, scanner_for
+from analyzer.intake.scan import Scanner
 from analyzer.intake.sections import Layout, cut, layout_of
 from analyzer.intake.skim import Skim
 from analyzer.intake.sources import HEAD, Peek, Source
@@ -231,9 +231,6 @@ def _read_part(part: Part, sightseer: Sightseer, size: int = 0, total: int = 0) 
     """What its parser (None: the rules' patterns alone) reads of one part; `total` = lines of the whole text."""
     parser, mine = part.parser, list(shielded(part.lines, part.originals))
     kind = parser.kind if parser is not None else PROSE
-    literals = sightseer.patterns.literals_for(kind)
-    names = list(literals)
-    scanner = scanner_for(names, 0)
     named = parser.name if parser is not None else PROSE if part.prose else None
     read = Read(part.path, named, kind, transports=part.transports, originals=part.originals)
     if total:
@@ -244,11 +241,12 @@ def _read_part(part: Part, sightseer: Sightseer, size: int = 0, total: int = 0) 
         if line.outer is not None:
             pairs.take(line)
     read.pairs = pairs.finish()
+    read.size = size or sum(line.end - line.start + 1 for line in mine)
     found_lines = 0
-    for line, wanted in _candidates(mine, scanner, [literals[name] for name in names]):
+    scanner = sightseer.patterns.scanner(kind, read.size)
+    for line, wanted in _candidates(mine, scanner, list(sightseer.patterns.literals_for(kind).values())):
         if sightseer.look(part.path, kind, line, wanted):
             found_lines += 1
-    read.size = size or sum(line.end - line.start + 1 for line in mine)
     if parser is not None:
         for item in guarded(lambda: parser.read(iter(mine), part.path), part.path, parser.name):
             read.take(item)

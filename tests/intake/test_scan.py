@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analyzer.intake.patterns import PatternSet, Sought
 from analyzer.intake.scan import FindScanner, engines, scanner_for
 
 LITERALS = [b"xid (", b"out of memory", b"nvrm", b"rm: x", b"aaaa"]
@@ -27,3 +28,19 @@ def test_every_engine_gives_the_same_hits(pieces: list[bytes]) -> None:
 def test_override(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUCKWARP_SCANNER", "find")
     assert isinstance(scanner_for(LITERALS, None), FindScanner)
+
+
+@pytest.mark.parametrize(("size", "name"), [(100, "FindScanner"), (100_000, "AhoScanner")])
+def test_a_short_source_builds_no_more_than_it_needs(size: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STUCKWARP_SCANNER", raising=False)
+    pytest.importorskip("ahocorasick_rs")
+    assert type(scanner_for(LITERALS, size)).__name__ == name
+
+
+def test_the_automaton_of_a_kind_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STUCKWARP_SCANNER", raising=False)
+    patterns = PatternSet([Sought("r/a", "out of memory", frozenset())])
+    assert patterns.scanner("server_log", 100) is not patterns.scanner("server_log", 100)
+    pytest.importorskip("ahocorasick_rs")
+    assert patterns.scanner("server_log", 100_000) is patterns.scanner("server_log", 90_000)
+    assert patterns.scanner("server_log", 100_000) is not patterns.scanner("kernel_log", 100_000)
