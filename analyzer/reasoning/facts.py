@@ -110,9 +110,6 @@ def _number(value: object) -> float | None:
 
 
 def _in_range(condition: str, value: object) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
     number = _number(value)
     bounds = [one.strip() for one in condition.split(",") if one.strip()]
     if isinstance(value, int | float) and number is not None:
@@ -129,6 +126,9 @@ def _in_range(condition: str, value: object) -> bool:
     found = re.search(r"\d+(?:\.\d+)*(?:[.-]?(?:rc|a|b|post|dev)\d*)*(?:\+[\w.]+)?", str(value))
     if not found:
         return False
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
     try:
         return SpecifierSet(condition).contains(Version(found[0]), prereleases=True)
     except (InvalidVersion, InvalidSpecifier):

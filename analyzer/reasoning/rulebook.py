@@ -63,8 +63,8 @@ class Rulebook:
     def patterns(self) -> PatternSet:
         """Every pattern of every clause, and of the symptoms."""
         sought: list[Sought] = []
-        for rule_id in self.rules:
-            for one in self._clauses(rule_id):
+        for rule_id, clauses in self._asked.items():
+            for one in clauses:
                 if one.pattern is not None:
                     sought.append(Sought(f"{rule_id}/{one.id}", one.pattern, frozenset(one.sources)))
         sought += [
@@ -72,6 +72,10 @@ class Rulebook:
             for name, pattern in self.vocabulary.get("symptoms", {}).items()
         ]
         return PatternSet(sought, self.literals)
+
+    @cached_property
+    def _asked(self) -> dict[str, tuple[Asked, ...]]:
+        return {rule_id: tuple(self._clauses(rule_id)) for rule_id in self.rules}
 
     def _clauses(self, rule_id: str) -> Iterator[Asked]:
         from analyzer.reasoning.prebuilt import Thawing
@@ -103,7 +107,7 @@ class Rulebook:
     @cached_property
     def openers(self) -> dict[str, tuple[Asked, ...]]:
         """Rule id -> the `for` clauses with a record behind them. A rule of which none is seen has nothing to say."""
-        return {rule_id: tuple(one for one in self._clauses(rule_id) if one.speaks_for) for rule_id in self.rules}
+        return {rule_id: tuple(one for one in clauses if one.speaks_for) for rule_id, clauses in self._asked.items()}
 
     def cause(self, slug: str) -> Cause:
         """The cause of that slug; one that the vocabulary lacks is named after its slug."""
