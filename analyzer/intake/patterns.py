@@ -18,6 +18,8 @@ from parsers.stamp import Stamp
 
 PROSE = "notes"
 KEPT = 24
+ENOUGH = 40
+"""Candidate lines that lack what a pattern needs after which it is compiled: its own search then costs less."""
 
 
 class Sought(NamedTuple):
@@ -71,6 +73,7 @@ class PatternSet:
         self._known = known or {}
         self._ready: dict[int, Any] = {}
         self._need: dict[int, Need] = {}
+        self._passed = [0] * len(self.sought)
         self._literals: dict[str, dict[bytes, tuple[int, ...]]] = {}
         self._scanners: dict[str, Scanner] = {}
         self.without_literal: list[str] = []
@@ -95,7 +98,8 @@ class PatternSet:
             need = self._need.get(index)
             if need is None:
                 need = self._need[index] = self._need_of(self.sought[index].pattern)
-            if not may_match(need, text.lower()):
+            if not may_match(need, text.lower()) and self._passed[index] < ENOUGH:
+                self._passed[index] += 1
                 return None
             ready = self._ready[index] = compiled(self.sought[index].pattern)
         return ready
