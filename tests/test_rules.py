@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from analyzer.reasoning.lint import lint
+from analyzer.reasoning.lint import has_cases, lint
 from analyzer.reasoning.rulebook import RuleFault, load, read_rule
 from analyzer.reasoning.scaffold import scaffold
 
@@ -58,3 +59,27 @@ def test_scaffold_loads_and_its_cases_fail(tmp_path: Path) -> None:
     assert any(result.faults for result in results)
     with pytest.raises(FileExistsError):
         scaffold("my-new-rule", "serving", "illegal-memory-access", tmp_path / "pack")
+
+
+@pytest.mark.parametrize(
+    ("status", "provenances", "fault"),
+    [
+        ("draft", ["reconstruction after vllm#1"], None),
+        ("draft", ["https://github.com/a/b/issues/1"], "status is draft"),
+        ("tested", ["reconstruction", "lines retold in an article", "hit-a with only what b rests on"], "is tested"),
+        ("tested", ["reconstruction", "a run of vLLM 0.32 on an H200"], None),
+        ("stable", ["one report", "another report"], "stable with real output of 2"),
+        ("stable", ["one report", "another report", "a third"], None),
+    ],
+)
+def test_a_status_says_what_the_hits_were_made_of(
+    tmp_path: Path, status: Literal["draft", "tested", "stable"], provenances: list[str], fault: str | None
+) -> None:
+    rule = next(iter(load().rules.values())).model_copy(update={"status": status})
+    for number, provenance in enumerate(provenances):
+        case = tmp_path / rule.id / f"hit-{number}"
+        case.mkdir(parents=True)
+        (case / "expect.toml").write_text(f'provenance = "{provenance}"\n')
+    told = [what for what, _ in has_cases(rule, tmp_path) if "status" in what]
+    assert len(told) == (fault is not None)
+    assert fault is None or fault in told[0]

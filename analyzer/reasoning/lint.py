@@ -16,6 +16,9 @@ from analyzer.reasoning.rule import Condition, Rule
 from analyzer.reasoning.rulebook import Rulebook
 
 PROBE_SECONDS = 0.05
+STABLE = 3
+"""Incidents whose real output a rule must have named before it may be called stable."""
+_MADE_UP = re.compile(r"(?i)reconstruct|restated|retold|\bwith only what\b")
 KINDS = {
     "server_log",
     "kernel_log",
@@ -280,8 +283,34 @@ def folder_of(where: str) -> Lint:
 
 
 def has_cases(rule: Rule, cases: Path) -> Iterator[tuple[str, str]]:
-    """A hit, a near miss and an evidence-removed case."""
-    names = [path.name for path in (cases / rule.id.split("/")[-1]).glob("*") if (path / "expect.toml").is_file()]
+    """A hit, a near miss and an evidence-removed case, and a status that says what the hits were made of."""
+    home = cases / rule.id.split("/")[-1]
+    names = [path.name for path in home.glob("*") if (path / "expect.toml").is_file()]
     for wanted in ("hit", "near-miss", "evidence-removed"):
         if not any(name.startswith(wanted) for name in names):
             yield f"it has no {wanted} case", f"Add {cases.name}/{rule.id}/{wanted}-…/ with input/ and expect.toml"
+    real = _real_hits(home)
+    if rule.status == "draft" and real:
+        yield "its status is draft, but a hit case holds real output", 'Say status = "tested"'
+    elif rule.status != "draft" and not real:
+        yield (
+            f"its status is {rule.status}, but every hit case is a reconstruction",
+            'Say status = "draft", or add a case of real output (its `provenance` says where from)',
+        )
+    elif rule.status == "stable" and len(real) < STABLE:
+        yield f"its status is stable with real output of {len(real)} incidents", f"It takes {STABLE}"
+
+
+def _real_hits(home: Path) -> set[str]:
+    """Where the hit cases of real output come from: what the rule was seen to work on."""
+    import tomllib
+
+    found = set()
+    for path in home.glob("hit*/expect.toml"):
+        try:
+            provenance = str(tomllib.loads(path.read_text(encoding="utf-8")).get("provenance", ""))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError):
+            continue  # `rules test` tells of it
+        if provenance and not _MADE_UP.search(provenance):
+            found.add(provenance)
+    return found

@@ -29,11 +29,19 @@ def _wrapped(label: str, text: str) -> list[str]:
     )
 
 
+TRIED = {
+    "draft": "tried on reconstructed lines only",
+    "tested": "tried on real output",
+    "stable": "tried on real output of several incidents",
+}
+"""What the status of a rule says of it."""
+
+
 def rule_text(rule: Rule, rulebook: Rulebook) -> str:
     """One screen: what it is, how to tell, what to do, how to verify, sources."""
     cause = rulebook.cause(rule.cause)
     lines = [
-        f"{rule.id}   {rule.impact} · {rule.phase} · {rule.status}",
+        f"{rule.id}   {rule.impact} · {rule.phase} · {rule.status} ({TRIED[rule.status]})",
         *_wrapped("", rule.title),
         *_wrapped("cause", f"{rule.cause}: {cause.title}"),
     ]
