@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from analyzer.analysis import Analysis
+from analyzer.compose import compose
 from analyzer.intake.budget import Budget
 from analyzer.intake.duplicates import drop
 from analyzer.intake.patterns import Sightseer
@@ -16,28 +17,14 @@ from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.facts import collect
 from analyzer.reasoning.next_steps import next_steps
 from analyzer.reasoning.observe import observe
-from analyzer.reasoning.rank import Candidate, one_a_cause, weigh_all
+from analyzer.reasoning.rank import one_a_cause, weigh_all
 from analyzer.reasoning.rulebook import Rulebook, load
-from analyzer.reasoning.verdict import Signs, decide, signs
+from analyzer.reasoning.verdict import decide, signs
 from analyzer.report import Report
 from analyzer.timeline.anchors import find
 from analyzer.timeline.timeline import Timeline
 from parsers.contract import Trouble
 from parsers.event import Event
-
-
-@dataclass(slots=True)
-class Analysis:
-    """Every intermediate result, for `rules explain`, `timeline` and tests."""
-
-    bundle: Bundle
-    ranked: list[Candidate]
-    weighed: list[Candidate]
-    signs: Signs
-    troubles: list[Trouble]
-    rulebook: Rulebook
-    paths: list[str]
-    started: float
 
 
 def read(paths: Sequence[str], rulebook: Rulebook, budget: Budget) -> tuple[Bundle, list[Trouble]]:
@@ -109,7 +96,7 @@ def investigate(paths: Sequence[str], rulebook: Rulebook | None = None, budget: 
 
 def analyze(paths: Sequence[str], rulebook: Rulebook | None = None, budget: Budget | None = None) -> Report:
     """The report on `paths` (files, folders, archives, `-` for standard input)."""
-    from analyzer.compose import compose
+
 
     analysis = investigate(paths, rulebook, budget)
     verdict, summary = decide(analysis.ranked, analysis.bundle, analysis.signs, analysis.troubles)

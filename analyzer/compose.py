@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from analyzer import __version__
+from analyzer.analysis import Analysis
 from analyzer.intake.read import Read
+from analyzer.intake.readings import reading_of
+from analyzer.quote import moment, quote, time_of
 from analyzer.reasoning.bundle import Bundle
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, spelled
@@ -16,17 +19,14 @@ from analyzer.reasoning.rule import Remedy, Strength
 from analyzer.reasoning.rulebook import SYMPTOM
 from analyzer.reasoning.unexplained import unexplained
 from analyzer.report import (
-    QUOTE_LIMIT,
     QUOTES_PER_HYPOTHESIS,
     Artifact,
     Evidence,
     FactValue,
     Hypothesis,
     Missing,
-    Moment,
     NextStep,
     Note,
-    Quote,
     RemedyNote,
     Report,
     RivalNote,
@@ -37,13 +37,7 @@ from analyzer.report import (
     Unexplained,
     Verdict,
 )
-from analyzer.timeline.readings import reading_of
-from analyzer.timeline.timeline import Place, written
 from parsers.contract import UNREAD, Trouble
-from parsers.span import SourceSpan
-
-if TYPE_CHECKING:
-    from analyzer.analyze import Analysis
 
 ENVIRONMENT = {
     "gpu": "gpu.name",
@@ -65,46 +59,9 @@ ENVIRONMENT = {
 }
 
 
-def quote(span: SourceSpan, text: str) -> Quote:
-    """A record as a quote of at most `QUOTE_LIMIT` characters, shortened in the middle."""
-    if len(text) > QUOTE_LIMIT:
-        half = (QUOTE_LIMIT - 5) // 2
-        text = f"{text[:half]} […] {text[-half:]}"[:QUOTE_LIMIT]
-    binary = span.first_line == 0
-    return Quote(
-        artifact=span.source,
-        line=None if binary else span.first_line,
-        last_line=None if binary else span.last_line,
-        offset=span.start,
-        text=text,
-    )
-
-
-def time_of(place: Place) -> str | None:
-    """RFC 3339 of a place that is known to within a minute either way, else None."""
-    if place.at is None or place.earliest is None or place.latest is None or place.latest - place.earliest > 120:
-        return None
-    return written(place.at)
-
-
-def moment(record: Record, what: str = "") -> Moment:
-    """A record as an instant or an interval."""
-    place = record.place
-    spread = place.latest - place.earliest if place.earliest is not None and place.latest is not None else None
-    return Moment(
-        time=time_of(place),
-        as_written=place.text,
-        earliest=written(place.earliest),
-        latest=written(place.latest),
-        uncertainty_s=round(spread, 3) if spread is not None else None,
-        source=quote(record.span, record.text),
-        what=what,
-    )
-
-
 def compose(analysis: Analysis, verdict: Verdict, summary: str, steps: list[NextStep]) -> Report:
     """The report."""
-    from analyzer.timeline.story import story
+    from analyzer.story import story
 
     bundle = analysis.bundle
     hypotheses = hypotheses_of(analysis)

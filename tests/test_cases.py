@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from analyzer.analyze import Analysis, investigate
-from analyzer.reasoning.cases import case_folders, expectation, judge
+from analyzer.analysis import Analysis
+from analyzer.analyze import investigate
+from analyzer.cases import case_folders, expectation, judge
 from analyzer.reasoning.rank import one_a_cause, weigh
 from analyzer.reasoning.rule import Clause, Rule, Strength
 from analyzer.reasoning.rulebook import Rulebook, load

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.analyze import analyze
+from analyzer.cases import KEYS
 from analyzer.cli import COMMANDS
-from analyzer.reasoning.cases import KEYS
 from analyzer.reasoning.rule import Clause, Rule
 from analyzer.render import render
 from analyzer.report import Report

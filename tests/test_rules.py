@@ -49,7 +49,7 @@ def test_a_teams_rule_is_namespaced(tmp_path: Path) -> None:
 
 
 def test_scaffold_loads_and_its_cases_fail(tmp_path: Path) -> None:
-    from analyzer.reasoning.cases import run_cases
+    from analyzer.cases import run_cases
 
     scaffold("my-new-rule", "serving", "illegal-memory-access", tmp_path / "pack")
     rulebook = load((str(tmp_path / "pack"),))

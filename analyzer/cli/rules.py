@@ -161,7 +161,7 @@ def test(folders: tuple[str, ...], folder: Path | None, only: str | None) -> int
 
     A team's own folder holds rules as *.toml and cases as cases/RULE-ID/NAME/{input/,expect.toml}.
     """
-    from analyzer.reasoning.cases import run_cases
+    from analyzer.cases import run_cases
 
     home = folder if folder is not None else Path("fixtures/cases")
     if not home.is_dir():

@@ -60,8 +60,8 @@ def command(
     """
     from analyzer.analyze import investigate
     from analyzer.render import render_timeline
+    from analyzer.story import story
     from analyzer.timeline.select import Selection, select
-    from analyzer.timeline.story import story
 
     for path in paths:
         if path != "-" and not Path(path).exists():

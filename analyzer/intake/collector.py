@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.intake.transport import Unwrapped, instant
+from analyzer.intake.readings import instant
+from analyzer.intake.transport import Unwrapped
 from parsers.stamp import Stamp
 
 _TIMES = ("time", "@timestamp", "timestamp", "date", "ts", "receiveTimestamp", "TimeGenerated", "TimeGenerated [UTC]",

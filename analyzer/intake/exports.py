@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 from analyzer.intake.collector import payload
-from analyzer.intake.transport import Unwrapped, epoch, instant
+from analyzer.intake.readings import epoch, instant
+from analyzer.intake.transport import Unwrapped
 from parsers.contract import Line
 from parsers.pattern import lazy
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from analyzer.intake.transport import DEPTH, Fold, Transport, Unwrapped, carrier, epoch, inside, instant
+from analyzer.intake.readings import epoch, instant
+from analyzer.intake.transport import DEPTH, Fold, Transport, Unwrapped, carrier, inside
 from parsers.contract import Line
 from parsers.pattern import lazy
 from parsers.stamp import Stamp
@@ -44,7 +45,7 @@ def is_host_writer(writer: str) -> bool:
 
 
 def _reading(front: str) -> Stamp | None:
-    from analyzer.timeline.readings import reading_of
+    from analyzer.intake.readings import reading_of
 
     return epoch(front.split(".", 1)[0]) if front[:10].isdecimal() and front[10:11] == "." else reading_of(front)
 

@@ -37,7 +37,7 @@ class Pairs:
         self._keep(line)
 
     def _keep(self, line: Line) -> None:
-        from analyzer.timeline.readings import reading_of
+        from analyzer.intake.readings import reading_of
 
         self._last = None
         # Only a reading at the front is the record's own; one further in may be part of what it says.

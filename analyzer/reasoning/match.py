@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 
 from analyzer.intake.patterns import KEPT, PROSE, Sighting
+from analyzer.intake.readings import reading_of
 from analyzer.reasoning.bundle import Bundle, Observation
+from analyzer.reasoning.coverage import looked
 from analyzer.reasoning.evidence import Answer, Finding, Record
 from analyzer.reasoning.facts import Gate, gate, holds
 from analyzer.reasoning.lives import beginnings, life_of
 from analyzer.reasoning.rule import Clause, Rule, Strength
-from analyzer.timeline.coverage import looked
-from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import before
 from parsers.event import Event
 

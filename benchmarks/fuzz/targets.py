@@ -21,12 +21,12 @@ from pathlib import Path
 from analyzer.intake.archive import unfold
 from analyzer.intake.budget import MIB, Budget
 from analyzer.intake.lines import physical
+from analyzer.intake.readings import reading_of
 from analyzer.intake.sources import HEAD, Peek, Source
 from analyzer.intake.text import blocks, decode, without_ansi
 from analyzer.intake.transport import transports_of
 from analyzer.intake.user_text import without_user_text
 from analyzer.redact.redactor import redact_text
-from analyzer.timeline.readings import reading_of
 from parsers.contract import BinaryParser, Line, TextParser, Trouble, discover
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

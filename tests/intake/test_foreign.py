@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analyze import Analysis, investigate
+from analyzer.analysis import Analysis
+from analyzer.analyze import investigate
 from analyzer.reasoning.rulebook import load
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

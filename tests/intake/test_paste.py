@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analyze import Analysis, analyze, investigate
+from analyzer.analysis import Analysis
+from analyzer.analyze import analyze, investigate
 from analyzer.intake.budget import Budget
 from analyzer.intake.lines import physical
 from analyzer.intake.paste import plain, unmark

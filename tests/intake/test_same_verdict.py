@@ -20,7 +20,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from analyzer.analyze import Analysis, investigate
+from analyzer.analysis import Analysis
+from analyzer.analyze import investigate
 from analyzer.intake.transport import DEPTH, transports_of
 from analyzer.reasoning.evidence import Answer
 from analyzer.reasoning.match import findings

@@ -10,7 +10,7 @@ from typing import Any
 from analyzer.analyze import investigate
 from analyzer.render import render_timeline
 from analyzer.report import Timeline, TimelineEvent
-from analyzer.timeline.story import story
+from analyzer.story import story
 
 BUNDLE = Path(__file__).parents[2] / "fixtures" / "timeline" / "host-lock"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analyzer.analyze import investigate
-from analyzer.timeline.coverage import looked
+from analyzer.reasoning.coverage import looked
 
 SERVER = """2026-03-14T02:11:00.000001Z INFO 03-14 02:11:00 [core.py:200] init engine (profile, create kv cache, warmup model) took 30.00 seconds
 2026-03-14T02:12:00.000001Z INFO 03-14 02:12:00 [loggers.py:257] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 9.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from analyzer.analyze import Analysis, analyze, investigate
+from analyzer.analysis import Analysis
+from analyzer.analyze import analyze, investigate
 from analyzer.report import Report
 
 BUNDLE = Path(__file__).parents[2] / "fixtures" / "timeline" / "host-lock"

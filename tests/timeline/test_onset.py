@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.analyze import analyze
+from analyzer.reasoning.onset import earlier
 from analyzer.report import Moment
-from analyzer.timeline.onset import earlier
 from parsers.stamp import ClockKind, Stamp
 
 HEAD = """INFO 03-14 02:10:00 [core.py:105] Initializing a V1 LLM engine (v0.19.1) with config: model='m'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.timeline.readings import reading_of
+from analyzer.intake.readings import reading_of
 from analyzer.timeline.timeline import Timeline, before
 from parsers.span import SourceSpan
 from parsers.stamp import ClockKind, Stamp

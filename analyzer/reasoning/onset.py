@@ -12,19 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from analyzer.intake.readings import reading_of
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.last_progress import last_progress, latest, moves, number, place_of, stats_of
 from analyzer.reasoning.lives import belongs_to_stop, stops_of
+from analyzer.reasoning.rank import Candidate
+from analyzer.reasoning.verdict import Signs
 from analyzer.timeline.clocks import kind_of
-from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before, written
 from parsers.event import Event
 from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
-
-if TYPE_CHECKING:
-    from analyzer.analyze import Analysis
 
 STATS_EVERY = 10.0
 """Seconds between throughput lines (VLLM_LOG_STATS_INTERVAL)."""
@@ -79,73 +78,20 @@ class _Sign:
     place: Place
 
 
-def _number(event: Event, name: str) -> float:
-    value = event.fields.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-
-
-def _moves(event: Event) -> bool:
-    return _number(event, "generation_tps") > 0 or _number(event, "prompt_tps") > 0
-
-
-def _place(event: Event, bundle: Bundle) -> Place:
-    return bundle.timeline.place(event.span, event.stamp or reading_of(event.text))
-
-
-def _stats(bundle: Bundle) -> Iterator[list[Event]]:
-    by_source: dict[str, list[Event]] = {}
-    for event in bundle.events("server_log.stats"):
-        by_source.setdefault(event.span.source, []).append(event)
-    for events in by_source.values():
-        yield sorted(events, key=lambda one: one.span.first_line)
-
-
-def _latest(events: list[Event], bundle: Bundle) -> Event | None:
-    last: Event | None = None
-    for event in events:
-        if last is None or before(_place(last, bundle), _place(event, bundle)) is True:
-            last = event
-    return last
-
-
-def last_progress(bundle: Bundle) -> Event | None:
-    """The last record that shows progress: tokens per second above zero, else a phase mark or readiness."""
-    moving = [next(e for e in reversed(events) if _moves(e)) for events in _stats(bundle) if any(map(_moves, events))]
-    if moving:
-        return _latest(moving, bundle)
-    marks = bundle.events("server_log.phase", "server_log.ready", "server_log.jit", "server_log.progress_bar")
-    return _latest(sorted(marks, key=lambda e: (e.span.source, e.span.first_line)), bundle)
-
-
-def last_of_each(bundle: Bundle) -> dict[str, Event]:
-    """The last stamped record of every process that the server's logs name, by its role and rank."""
-    last: dict[str, Event] = {}
-    for kind, events in bundle.by_kind.items():
-        if kind.startswith("server_log.") and kind != "server_log.shutdown":
-            for event in events:
-                name = event.actor.process
-                if name and event.stamp is not None:
-                    known = last.get(name)
-                    if known is None or (known.span.source == event.span.source
-                                         and known.span.first_line < event.span.first_line):
-                        last[name] = event
-    return dict(sorted(last.items()))
-
-
 def _stall_progress(bundle: Bundle) -> tuple[Event, float] | None:
     """The last throughput line with tokens before the first stall, and how far back the stop may lie."""
     found: list[tuple[Event, float]] = []
-    for events in _stats(bundle):
+    for events in stats_of(bundle):
         stalls = [(last, zero) for last, zero in pairwise(events)
-                  if _moves(last) and not _moves(zero) and _number(zero, "running") > 0 and _stays_still(zero, events)]
-        moving = [e for e in events if _moves(e)]
+                  if moves(last) and not moves(zero) and number(zero, "running") > 0 and _stays_still(zero, events)]
+        moving = [e for e in events if moves(e)]
         last = stalls[0][0] if stalls else moving[-1] if moving else None
         if last is not None:
             index = events.index(last)
             gap = _apart(events[index - 1], last) if index else None
             found.append((last, gap if gap is not None and 0 < gap < 2 * STATS_EVERY else STATS_EVERY))
-    latest = _latest([event for event, _ in found], bundle)
-    return next((one for one in found if one[0] is latest), None)
+    last_one = latest([event for event, _ in found], bundle)
+    return next((one for one in found if one[0] is last_one), None)
 
 
 def _apart(one: Event, two: Event) -> float | None:
@@ -153,7 +99,7 @@ def _apart(one: Event, two: Event) -> float | None:
 
 
 def _stays_still(zero: Event, events: list[Event]) -> bool:
-    after = [e for e in events if e.span.first_line > zero.span.first_line and _moves(e)]
+    after = [e for e in events if e.span.first_line > zero.span.first_line and moves(e)]
     apart = _apart(zero, after[0]) if after else None
     return apart is None or apart + STATS_EVERY >= STALLED_FOR
 
@@ -161,7 +107,7 @@ def _stays_still(zero: Event, events: list[Event]) -> bool:
 def waited(event: Event) -> float:
     """Seconds for which an event says that something had waited before it fired; 0 when it says nothing."""
     name, unit, default = WAITED.get(event.kind, ("", 1.0, 0.0))
-    seconds = _number(event, name) * unit or default
+    seconds = number(event, name) * unit or default
     if not seconds and (found := _RAN_FOR.search(event.text)):
         seconds = float(found[1]) / 1000 if found[1] else float(found[2] or found[3])
     if not seconds and event.kind == "server_log.rpc_timeout" and _RPC.search(event.text):
@@ -169,15 +115,14 @@ def waited(event: Event) -> float:
     return seconds
 
 
-def _signs(analysis: Analysis) -> Iterator[_Sign]:
-    bundle = analysis.bundle
-    counted = {id(event) for _, event in analysis.signs.trouble}
+def _signs(bundle: Bundle, told: Signs) -> Iterator[_Sign]:
+    counted = {id(event) for _, event in told.trouble}
     for kind in SUDDEN:
         for event in bundle.events(kind):
             if id(event) in counted and event.fields.get("role") != "consequence":
                 yield _sign(event, 0.0, bundle)
-    progressed = {source: max(e.span.first_line for e in events if _moves(e))
-                  for events in _stats(bundle) if any(map(_moves, events)) for source in (events[0].span.source,)}
+    progressed = {source: max(e.span.first_line for e in events if moves(e))
+                  for events in stats_of(bundle) if any(map(moves, events)) for source in (events[0].span.source,)}
     late = {o.events[-1].span.source: o.events[-1].span.first_line for o in bundle.observed("waits_then_progress")}
     stops = stops_of(bundle)
     for kind in WAITED:
@@ -188,11 +133,11 @@ def _signs(analysis: Analysis) -> Iterator[_Sign]:
                 yield _sign(event, waited(event), bundle)
     for event in bundle.events("heartbeat.beat"):
         if event.fields.get("what") == "unreachable" and bundle.observed("host_stopped"):
-            yield _sign(event, _number(event, "seconds"), bundle)
+            yield _sign(event, number(event, "seconds"), bundle)
 
 
 def _sign(event: Event, back: float, bundle: Bundle) -> _Sign:
-    place = _place(event, bundle)
+    place = place_of(event, bundle)
     return _Sign(event, back, place.moved(-back) if back else place)
 
 
@@ -211,28 +156,27 @@ def _much_later(one: Place, two: Place, seconds: float) -> bool:
     return before(one.moved(seconds), two.moved(0.0)) is True
 
 
-def onset(analysis: Analysis) -> Onset | None:
-    """The stop, or None when nothing stopped."""
-    bundle = analysis.bundle
-    live = [c for c in analysis.ranked if not c.ruled_out]
+def onset(bundle: Bundle, ranked: list[Candidate], told: Signs) -> Onset | None:
+    """The stop, or None when nothing stopped. `told` = the signs of trouble that the verdict counts."""
+    live = [c for c in ranked if not c.ruled_out]
     serious = any(not c.rule.harmless and c.confidence != "low" for c in live)
-    if not serious and (not analysis.signs.trouble or (live and live[0].rule.harmless)):
+    if not serious and (not told.trouble or (live and live[0].rule.harmless)):
         return None
-    trouble = {kind for kind, _ in analysis.signs.trouble}
+    trouble = {kind for kind, _ in told.trouble}
     progress = _progress(bundle, trouble)
-    signs = list(_signs(analysis))
+    signs = list(_signs(bundle, told))
     if progress is not None:
         known = progress.place.moved(-progress.slack)
         fresh = [sign for sign in signs if not _much_later(sign.place, known, PIPELINE)]
         signs = fresh or ([] if trouble & set(FULL_STALL) else signs)
     first = _first(signs)
     for silent in bundle.observed("silent_end")[:1]:
-        again, last = _place(silent.events[0], bundle), silent.events[-1]
+        again, last = place_of(silent.events[0], bundle), silent.events[-1]
         if first is None or before(again, first.place) is True:
             note = "the last line of progress before a start that follows no stop"
             return Onset(last, 0.0, 0.0, note, again.latest)
     if progress is None and first is None:
-        return _from_observations(analysis)
+        return _from_observations(bundle, told)
     if first is None and "slow_but_moving" in trouble and not trouble & set(FULL_STALL):
         slow = bundle.observed("slow_but_moving")[0].events[-1]
         return Onset(slow, STATS_EVERY, 0.0, "the first throughput line that is slow; it tells of the time before it")
@@ -268,25 +212,25 @@ def _clock(event: Event) -> str:
 def _progress(bundle: Bundle, trouble: set[str]) -> _Progress | None:
     if trouble & SILENT_START and not bundle.events("server_log.stats"):
         lasts = [e for e in bundle.events("server_log.last_record", "server_log.phase") if e.stamp is not None]
-        last = _latest(sorted(lasts, key=lambda e: (e.span.source, e.span.first_line)), bundle)
+        last = latest(sorted(lasts, key=lambda e: (e.span.source, e.span.first_line)), bundle)
         if last is not None:
             note = "the last line before the silence" + _outlived(bundle, last)
-            return _Progress(last, 0.0, _place(last, bundle), note)
+            return _Progress(last, 0.0, place_of(last, bundle), note)
     stalled = _stall_progress(bundle)
     if stalled is not None:
         event, slack = stalled
-        return _Progress(event, slack, _place(event, bundle),
+        return _Progress(event, slack, place_of(event, bundle),
                          f"the last throughput line with tokens; they stopped within the {slack:.0f} s before it")
     last = last_progress(bundle)
     if last is None or (last.stamp is None and reading_of(last.text) is None):
         return None
-    return _Progress(last, 0.0, _place(last, bundle), "the last sign of progress")
+    return _Progress(last, 0.0, place_of(last, bundle), "the last sign of progress")
 
 
 def _outlived(bundle: Bundle, last: Event) -> str:
     """How long a heartbeat went on after the server's last line, or after the network was gone, in words."""
-    since, words = _place(last, bundle), ""
-    probes = [_sign(event, _number(event, "seconds"), bundle) for event in bundle.events("heartbeat.beat")
+    since, words = place_of(last, bundle), ""
+    probes = [_sign(event, number(event, "seconds"), bundle) for event in bundle.events("heartbeat.beat")
               if event.fields.get("what") == "unreachable"]
     lost = [sign for sign in probes if before(sign.place, since.moved(0.0)) is not True]
     gone = _first(lost)
@@ -295,7 +239,7 @@ def _outlived(bundle: Bundle, last: Event) -> str:
         words = f"; the host answered no probe from {since_when} on ({gone.event.span.source})"
         since = gone.place
     for beat in bundle.events("heartbeat.beat"):
-        there = _place(beat, bundle)
+        there = place_of(beat, bundle)
         if beat.fields.get("what") == "alive" and before(since.moved(0.0), there) is True and since.at and there.at:
             longer = f"{there.at - since.at:.0f} s longer"
             words += (f"; the heartbeat in {beat.span.source} went on until {_clock(beat)}, {longer}: so long the "
@@ -321,10 +265,10 @@ def _at(sign: _Sign) -> Onset:
     return Onset(sign.event, 0.0, 0.0, "the first sign of trouble")
 
 
-def _from_observations(analysis: Analysis) -> Onset | None:
+def _from_observations(bundle: Bundle, told: Signs) -> Onset | None:
     """No progress and no sign with a kind of its own: the first stamped event that speaks of trouble."""
-    events = [event for _, event in analysis.signs.trouble]
-    first = _first([_sign(event, 0.0, analysis.bundle) for event in events])
+    events = [event for _, event in told.trouble]
+    first = _first([_sign(event, 0.0, bundle) for event in events])
     return Onset(first.event, 0.0, 0.0, "the first record that shows the trouble") if first is not None else None
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from analyzer.analysis import Analysis
+from analyzer.quote import moment, quote, time_of
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.coverage import covers, windows
+from analyzer.reasoning.last_progress import last_of_each, last_progress
 from analyzer.reasoning.match import record_of
+from analyzer.reasoning.onset import STATS_EVERY, Onset, earlier, onset
 from analyzer.report import Clock, Coverage, Moment, Timeline, TimelineEvent
-from analyzer.timeline.coverage import covers, windows
 from analyzer.timeline.timeline import UNDATED, UTC_DOMAIN, Place, written
 from parsers.event import Event
-
-if TYPE_CHECKING:
-    from analyzer.analyze import Analysis
-    from analyzer.timeline.onset import Onset
 
 SHOWN = 200
 UNALIGNED = "nothing: its order to other clocks is not known"
@@ -39,15 +39,13 @@ QUANTITIES: dict[str, dict[str, str]] = {
 
 def story(analysis: Analysis, limit: int | None = SHOWN) -> Timeline:
     """The timeline of an analysis: at most `limit` events (None = all)."""
-    from analyzer.compose import moment
-    from analyzer.timeline.onset import last_of_each, last_progress, onset
 
     bundle = analysis.bundle
     placed = [(event, record_of(event, bundle).place) for event in _telling(bundle)]
     placed.sort(key=lambda one: _order(one[1]))
     known = [place for _, place in placed if place.earliest is not None]
     latest = [place.latest for place in known if place.latest is not None]
-    progress, stop = last_progress(bundle), onset(analysis)
+    progress, stop = last_progress(bundle), onset(bundle, analysis.ranked, analysis.signs)
     return Timeline(
         first=written(known[0].earliest) if known else None, last=written(max(latest)) if latest else None,
         clocks=_clocks(bundle),
@@ -66,7 +64,6 @@ def _order(place: Place) -> tuple[bool, str, float, str, int]:
 
 
 def _shown(event: Event, place: Place) -> TimelineEvent:
-    from analyzer.compose import quote, time_of
 
     edge = event.fields.get("edge")
     phase = None
@@ -98,8 +95,6 @@ def values_of(event: Event) -> dict[str, float]:
 
 def onset_moment(stop: Onset, bundle: Bundle) -> Moment:
     """The stop as an instant with its uncertainty; `as_written` is on the clock of the record that shows it."""
-    from analyzer.compose import moment
-    from analyzer.timeline.onset import earlier
 
     record = record_of(stop.event, bundle)
     shown = moment(record, stop.what)
@@ -116,8 +111,6 @@ def onset_moment(stop: Onset, bundle: Bundle) -> Moment:
 
 
 def _progressed(event: Event, bundle: Bundle) -> Moment:
-    from analyzer.compose import moment
-    from analyzer.timeline.onset import STATS_EVERY
 
     shown = moment(record_of(event, bundle), "the last sign of progress")
     if event.kind == "server_log.stats":
@@ -172,7 +165,6 @@ def _coverage(bundle: Bundle, stop: Onset | None) -> list[Coverage]:
 
 
 def _bound(place: Place | None) -> Moment | None:
-    from analyzer.compose import time_of
 
     if place is None:
         return None

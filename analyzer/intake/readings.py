@@ -1,4 +1,4 @@
-"""Find the clock reading in a record, for records that no parser has stamped (a rule's pattern saw them)."""
+"""Clock readings: those that transports put on lines, and those inside records that no parser has stamped."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from analyzer.intake.transport import rfc3339
 from parsers.pattern import lazy
 from parsers.stamp import ClockKind, Stamp
 
+_RFC3339 = lazy(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
 _ISO_ZONED = lazy(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
 _ISO_LOCAL = lazy(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?!\d)")
 _VLLM = lazy(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
@@ -19,6 +19,42 @@ _BOOT = lazy(r"^(?:<\d{1,3}>)?\[ {0,8}(\d{1,9}\.\d{1,9})\]")
 _TIME = lazy(r"(?<![\d:.])(\d\d):(\d\d):(\d\d)(?:[.,]\d{1,6})?(?![\d:])")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NO_YEAR = 1972
+
+
+def rfc3339(text: str) -> Stamp | None:
+    """A zoned reading at the start of `text` (`2026-03-29T15:38:59.121546123Z`) as an absolute stamp."""
+    found = _RFC3339.match(text)
+    if not found:
+        return None
+    zone = "+00:00" if found[3] == "Z" else found[3] if ":" in found[3] else f"{found[3][:3]}:{found[3][3:]}"
+    try:
+        seconds = datetime.fromisoformat(found[1].replace(" ", "T") + zone).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    digits = found[2] or ""
+    fraction = int(digits) / 10 ** len(digits) if digits else 0.0
+    return Stamp(found[0], ClockKind.UTC, seconds + fraction, 10.0 ** -len(digits) if digits else 1.0)
+
+
+def epoch(written: object) -> Stamp | None:
+    """An epoch reading in seconds, milliseconds, microseconds or nanoseconds, told apart by its size."""
+    text = str(written)
+    if not text.isdecimal() or not 10 <= len(text) <= 19:
+        return None
+    unit = {10: 0, 13: 3, 16: 6, 19: 9}.get(len(text))
+    return None if unit is None else Stamp(text, ClockKind.UTC, int(text) / 10**unit, 10.0**-unit)
+
+
+def instant(written: object) -> Stamp | None:
+    """A reading of a log store: RFC 3339, an epoch number, or an object `{"seconds", "nanos"}`."""
+    if isinstance(written, dict):
+        return epoch(written.get("seconds"))
+    if isinstance(written, bool) or not isinstance(written, str | int | float):
+        return None
+    if isinstance(written, float) and 1e9 <= written < 1e10:  # fluent-bit's `date`
+        return Stamp(repr(written), ClockKind.UTC, written, 1e-6)
+    text = str(int(written)) if isinstance(written, float) and abs(written) < 1e19 else str(written)
+    return rfc3339(text.replace(" ", "T", 1)) or rfc3339(text.replace(" ", "T", 1) + "Z") or epoch(text)
 
 
 def _wall(year: int | None, month: int, day: int, clock: tuple[int, int, int], fraction: float, text: str,

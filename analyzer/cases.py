@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analyzer.analyze import Analysis, investigate
+from analyzer.analysis import Analysis
+from analyzer.analyze import investigate
 from analyzer.compose import hypotheses_of
 from analyzer.reasoning.rank import LEVEL
 from analyzer.reasoning.rulebook import Rulebook

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analyzer.intake.read import Read
+from analyzer.intake.readings import reading_of
 from analyzer.reasoning.bundle import Bundle
+from analyzer.reasoning.last_progress import last_progress
 from analyzer.timeline.clocks import BOOT, kind_of
-from analyzer.timeline.readings import reading_of
 from analyzer.timeline.timeline import Place, before
 from parsers.contract import UNREAD, Line
 from parsers.span import SourceSpan
@@ -93,8 +94,6 @@ def covers(window: Window, moment: Place | None, bundle: Bundle) -> tuple[Covers
 def stop_of(bundle: Bundle) -> Place | None:
     """The earliest instant at which the stop can have been, as far as it is known before rules are matched: the last
     progress of the server."""
-    from analyzer.timeline.onset import last_progress
-
     event = last_progress(bundle)
     return bundle.timeline.place(event.span, event.stamp) if event is not None else None
 
