@@ -14,11 +14,12 @@ from itertools import chain
 
 from analyzer.intake import exports
 from analyzer.intake.budget import Budget
+from analyzer.intake.complaint import complaint
 from analyzer.intake.foreign import Foreign
 from analyzer.intake.lines import Pairs, Unwrapping, lines_of, physical
 from analyzer.intake.paste import plain
 from analyzer.intake.patterns import PROSE, Sightseer
-from analyzer.intake.recognise import Part, arrange, binary_parser, text_parser
+from analyzer.intake.recognise import Part, arrange, binary_parser, claimed, text_parser
 from analyzer.intake.scan import Scanner
 from analyzer.intake.sections import Layout, cut, layout_of
 from analyzer.intake.skim import Skim
@@ -56,6 +57,8 @@ class Read:
     """Readings of two clocks in one record: (line, payload, transport)."""
     repeated: int = 0
     """Events left out because another source of this input has them too."""
+    complaint: Line | None = None
+    """The first line in which a person writes of trouble."""
 
     def take(self, item: Event | Trouble) -> None:
         """What a parser yields, to its kind."""
@@ -236,6 +239,7 @@ def _read_part(part: Part, sightseer: Sightseer, size: int = 0, total: int = 0) 
     if total:
         read.part = f"{len(mine)} of {total} lines"
     _account(read, mine)
+    read.complaint = complaint(mine, claimed, part.prose or parser is None)
     pairs = Pairs()
     for line in mine:
         if line.outer is not None:

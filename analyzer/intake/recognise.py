@@ -130,6 +130,11 @@ def _uncover(line: Line, inner: str, originals: dict[int, str] | None) -> None:
     line.text, line.host = inner, line.host or (address[1] if address else None)
 
 
+def claimed(text: str) -> bool:
+    """Whether some parser knows this one line beyond doubt."""
+    return any(one.claims(text) for one in text_parsers())
+
+
 def _begins_record(text: str) -> bool:
     return any(one.claims(text) for one in text_parsers() if one.kind in LOGS)
 

@@ -107,6 +107,8 @@ class Signs:
 
     trouble: list[tuple[str, Event]] = field(default_factory=list)
     health: list[str] = field(default_factory=list)
+    complaint: str = ""
+    """Where a person writes of trouble."""
 
 
 def signs(bundle: Bundle) -> Signs:
@@ -135,6 +137,13 @@ def signs(bundle: Bundle) -> Signs:
     found.health = [name for name in WELL if bundle.observed(name)]
     if found.health == ["orderly_stop"]:
         found.health = []  # it ended in order, but nothing shows that it ever worked
+    if found.health == ["ready_reached"] and all(
+        one.events[0].fields.get("phase") == "first_request" for one in bundle.observed("ready_reached")
+    ):
+        found.health = []  # the front end took requests: a frozen engine looks the same
+    wrote = next((one for one in bundle.reads if one.complaint is not None), None)
+    if wrote is not None and wrote.complaint is not None:
+        found.complaint = f"{wrote.path}:{wrote.complaint.number}"
     results = bundle.events("collective.result")
     if results and not any(_number(e.fields.get("wrong")) for e in results):
         found.health.append("collective_result")
@@ -168,8 +177,14 @@ def decide(ranked: list[Candidate], bundle: Bundle, found: Signs, troubles: list
     if not found.trouble or explained:
         quiet = any(r.kind in QUIET_IS_WELL and r.nonblank >= LONG_ENOUGH for r in usable)
         complaints = [] if found.health or explained else bundle.events("kernel_log.complaint")
-        if (found.health or (quiet and not complaints) or explained) and not unread and not strange:
+        sound = found.health or (quiet and not complaints) or explained
+        if sound and not unread and not strange and (explained or not found.complaint):
             return "healthy", _healthy(bundle, found, harmless)
+        if not faults and found.complaint and not unread:
+            return "unknown", (
+                f"Somebody writes of trouble ({found.complaint}), and nothing else that was read shows it: no clean "
+                "bill of health."
+            )
         if not faults:
             why = (
                 "part of the input could not be read to its end"

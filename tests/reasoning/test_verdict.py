@@ -64,3 +64,28 @@ def test_a_queue_that_nobody_serves_is_not_well(tmp_path: Path) -> None:
     assert _verdict(tmp_path, "server.log", under_load)[0] == "healthy"
     served = "".join(_stats(at, 1, waiting, 0.0, 25.4) for at, waiting in ((10, 14), (20, 13), (30, 12)))
     assert _verdict(tmp_path, "server.log", served)[0] == "healthy"
+
+
+def test_somebody_who_says_that_it_hangs_is_believed(tmp_path: Path) -> None:
+    log = "".join(_stats(at, 1, 0, 0.0, 25.4) for at in (10, 20, 30))
+    assert _verdict(tmp_path, "alone.log", log)[0] == "healthy"
+    letter = f"After an hour the server hangs and takes no more requests. The log:\n\n```\n{log}```\n"
+    verdict, sentence = _verdict(tmp_path, "issue.md", letter)
+    assert verdict == "unknown" and "issue.md/notes:1" in sentence
+    quoted = (
+        "The server freezes after ten minutes of load, without an error message.\n"
+        f'Most recent stats show that "{log.splitlines()[0]}".\nAny idea what might cause this?\n'
+    )
+    verdict, sentence = _verdict(tmp_path, "letter.md", quoted)
+    assert verdict == "unknown" and "letter.md:1" in sentence
+    praise = f"All is well since the update, thank you! The log:\n\n```\n{log}```\n"
+    assert _verdict(tmp_path, "praise.md", praise)[0] == "healthy"
+
+
+def test_requests_that_came_in_are_no_progress(tmp_path: Path) -> None:
+    text = (
+        "INFO 02-12 15:20:24 logger.py:37] Received request cmpl-1: prompt: 'x', params: SamplingParams(n=1)\n"
+        'INFO:     10.0.0.1:33816 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+        'INFO:     127.0.0.1:38440 - "GET /health HTTP/1.1" 200 OK\n'
+    )
+    assert _verdict(tmp_path, "server.log", text)[0] == "unknown"
