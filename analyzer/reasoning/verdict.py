@@ -91,6 +91,9 @@ TROUBLING = (
 WELL = ("serving_progress", "ready_reached", "orderly_stop", "busy_and_working", "moving_counter", "idle_engine_stack")
 # What a look at the GPU shows of a working system too.
 RESIDENT = ("cuda_core.kernel", "cuda_gdb.kernel")
+# Marks of a front end that has its engine. An engine that is ready and a front end that took requests look the same
+# beside a dead other half.
+WHOLE = ("api_start", "front_ready")
 # Parsers of what people wrote or chose to run: it proves no health.
 WORDS = ("handwritten", "terminal", "client_errors")
 # Exit codes of a process that ended by SIGTERM or SIGINT, as an orderly stop does it.
@@ -137,10 +140,11 @@ def signs(bundle: Bundle) -> Signs:
     found.health = [name for name in WELL if bundle.observed(name)]
     if found.health == ["orderly_stop"]:
         found.health = []  # it ended in order, but nothing shows that it ever worked
-    if found.health == ["ready_reached"] and all(
-        one.events[0].fields.get("phase") == "first_request" for one in bundle.observed("ready_reached")
+    if found.health == ["ready_reached"] and not (
+        bundle.events("server_log.ready")
+        or any(one.fields.get("phase") in WHOLE for one in bundle.events("server_log.phase"))
     ):
-        found.health = []  # the front end took requests: a frozen engine looks the same
+        found.health = []
     wrote = next((one for one in bundle.reads if one.complaint is not None), None)
     if wrote is not None and wrote.complaint is not None:
         found.complaint = f"{wrote.path}:{wrote.complaint.number}"

@@ -101,6 +101,8 @@ PHASES: tuple[Template, ...] = (
     # ready
     phase("engine_ready", "end", r"init engine \(profile, create kv cache, warmup model\) took (?P<seconds>[\d.]+) s",
           "init engine (profile", stretch="startup"),
+    phase("front_ready", "mark", r"(?:Engine \d{3}: )?vllm cache_config_info with initialization",
+          "vllm cache_config_info"),
     phase("jit_monitor", "mark", r"Kernel JIT monitor activated"),
     phase("supported_tasks", "mark", r"Supported[ _]tasks: ", "Supported tasks: ", "Supported_tasks: "),
     phase("api_start", "mark", r"Starting vLLM (?:API )?server ", "Starting vLLM "),

@@ -89,3 +89,14 @@ def test_requests_that_came_in_are_no_progress(tmp_path: Path) -> None:
         'INFO:     127.0.0.1:38440 - "GET /health HTTP/1.1" 200 OK\n'
     )
     assert _verdict(tmp_path, "server.log", text)[0] == "unknown"
+
+
+def test_an_engine_that_is_ready_is_half_a_server(tmp_path: Path) -> None:
+    text = (
+        "(EngineCore_DP0 pid=594) INFO 11-25 02:39:46 [cuda.py:424] Using FLASH_ATTN backend.\n"
+        "(EngineCore_DP0 pid=594) INFO 11-25 02:39:49 [core.py:253] init engine (profile, create kv cache, warmup "
+        "model) took 21.55 seconds\n"
+    )
+    assert _verdict(tmp_path, "server.log", text)[0] == "unknown"
+    up = text + "INFO:     Application startup complete.\n"
+    assert _verdict(tmp_path, "server.log", up)[0] == "healthy"
