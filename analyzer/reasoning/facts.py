@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.reasoning.rule import Condition, Scalar
 from parsers.event import Event
+from parsers.pattern import words_of
 
 # Compute capability by product name (NVIDIA's CUDA GPU list); the first that fits wins.
 SM_OF_GPU: tuple[tuple[str, str], ...] = (
@@ -77,6 +80,9 @@ def collect(events: Iterable[Event]) -> Facts:
 _RANGE = re.compile(r"^\s*(?:<=|>=|==|!=|<|>)")
 
 
+_words = lru_cache(maxsize=4096)(words_of)
+
+
 def holds(condition: Condition, value: object) -> bool:
     """Whether a value meets a condition of a rule: equal, `~regex`, one of a list, a range of versions or numbers."""
     if isinstance(condition, list):
@@ -93,8 +99,11 @@ def holds(condition: Condition, value: object) -> bool:
     if condition.startswith("~"):
         from analyzer.intake.patterns import compiled
 
+        text, words = str(value), _words(condition[1:])
+        if words and not any(word in text for word in words):
+            return False  # most values: compiling the expression is the dear part
         try:
-            return compiled(condition[1:]).search(str(value), timeout=0.2) is not None
+            return compiled(condition[1:]).search(text, timeout=0.2) is not None
         except TimeoutError:
             return False
     if _RANGE.match(condition):
@@ -126,6 +135,9 @@ def _in_range(condition: str, value: object) -> bool:
     found = re.search(r"\d+(?:\.\d+)*(?:[.-]?(?:rc|a|b|post|dev)\d*)*(?:\+[\w.]+)?", str(value))
     if not found:
         return False
+    plain = _plain(found[0], bounds)
+    if plain is not None:
+        return plain
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
@@ -133,6 +145,29 @@ def _in_range(condition: str, value: object) -> bool:
         return SpecifierSet(condition).contains(Version(found[0]), prereleases=True)
     except (InvalidVersion, InvalidSpecifier):
         return False
+
+
+_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_SIGNS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq,
+          "!=": operator.ne}  # fmt: skip
+
+
+def _plain(version: str, bounds: list[str]) -> bool | None:
+    """Whether a release of numbers alone lies within bounds of numbers alone (as PEP 440 orders them); None where one
+    is not so plain. Loading `packaging` costs more than most other parts of a short run."""
+    if not _RELEASE.fullmatch(version):
+        return None
+    for bound in bounds:
+        sign = _RANGE.match(bound)
+        limit = bound[sign.end() :].strip() if sign else ""
+        if sign is None or not _RELEASE.fullmatch(limit):
+            return None
+        one, two = (list(map(int, text.split("."))) for text in (version, limit))
+        longer = max(len(one), len(two))
+        padded = (numbers + [0] * (longer - len(numbers)) for numbers in (one, two))
+        if not _SIGNS[sign[0].strip()](*padded):
+            return False
+    return True
 
 
 class Gate(NamedTuple):

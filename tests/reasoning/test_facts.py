@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 
 from analyzer.reasoning.facts import Facts, gate, holds, sm_of
 from parsers.event import fact
@@ -70,3 +73,29 @@ def test_nothing_collected_is_no_value() -> None:
     facts = Facts()
     facts.add(fact("cuda.version", "Could not collect", HERE, "CUDA runtime version: Could not collect"))
     assert facts.get("cuda.version") == []
+
+
+_release = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda numbers: ".".join(map(str, numbers)))
+_bound = st.tuples(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), _release).map(" ".join)
+
+
+@given(_release, st.lists(_bound, min_size=1, max_size=3))
+def test_plain_ranges_are_those_of_pep_440(version: str, bounds: list[str]) -> None:
+    condition = ", ".join(bounds)
+    assert holds(condition, version) is SpecifierSet(condition).contains(version, prereleases=True)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "expected"),
+    [
+        ("~^RuntimeError$", "RuntimeError", True),
+        ("~^RuntimeError$", "ValueError", False),
+        ("~(?i)out of memory", "CUDA OUT OF MEMORY", True),
+        ("~^(?!.*core_client)", "anything", True),
+        (">= 0.6.7, < 0.6.7.post2", "0.6.7.post1", True),
+        (">= 0.6.7, < 0.6.7.post2", "0.6.8", False),
+        ("< 0.12", "0.12.0rc1", False),
+    ],
+)
+def test_conditions_that_are_not_plain(condition: str, value: str, expected: bool) -> None:
+    assert holds(condition, value) is expected
