@@ -383,7 +383,6 @@ class ProcessState:
             return 0.96
         if any(PS_HEADER.match(text) for text in lines[:4]):
             return 0.95
-        good = sum(any(pattern.match(text) for pattern in STRONG) or ctime(text.strip()) is not None for text in lines)
         real = sum(any(pattern.match(text) for pattern in STRONG) for text in lines)
         if any("kubectl describe" in text for text in lines[:3]) or (
             any(re.match(r"(?:Last State|    Last State|    State):", text) for text in lines)
@@ -392,7 +391,8 @@ class ProcessState:
             return 0.92
         if any('"OOMKilled"' in text for text in lines) and any('"ExitCode"' in text for text in lines):
             return 0.95
-        share = good / len(lines) if real else 0.0
+        dates = sum(ctime(text.strip()) is not None for text in lines) if real else 0
+        share = (real + dates) / len(lines) if real else 0.0
         return 0.92 if share >= 0.7 else 0.5 if share >= 0.45 else 0.0
 
     def _titles(self, head: str) -> bool:
